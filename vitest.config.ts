@@ -1,0 +1,21 @@
+import { defineConfig } from "vitest/config";
+
+const long = "**/*.long.test.ts";
+const services = "**/*.services.test.ts";
+const ignored = ["**/node_modules/**", "**/dist/**"];
+
+/** Three tiers: `fast` needs npm packages alone, `long` needs time, `services` needs programs from the system. */
+export default defineConfig({
+  test: {
+    pool: "forks",
+    maxWorkers: 2,
+    globalSetup: ["test/support/server.ts"],
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: "fast", include: ["**/*.test.ts"], exclude: [...ignored, long, services] } },
+      { extends: true, test: { name: "long", include: [long], exclude: ignored, testTimeout: 1_200_000 } },
+      { extends: true, test: { name: "services", include: [services], exclude: ignored, testTimeout: 120_000 } },
+    ],
+  },
+});
