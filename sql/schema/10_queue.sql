@@ -1,0 +1,17 @@
+-- The registry: queues. Changed only by people (create, configure, drop), so its UPDATEs and DELETEs do not matter.
+create table queue (
+  -- part of every batch id, which has 14 bits for it; the number of a dropped queue is given out again
+  id int primary key check (id between 1 and 16383),
+  name text not null unique check (octet_length(name) between 1 and 57),
+  -- a message is delivered at most max_retries + 1 times, then becomes a dead letter
+  max_retries int not null default 5 check (max_retries between 0 and 32000),
+  -- a segment is full at this size (its TOAST included) or this long after its first insert …
+  rotation_bytes bigint not null default 64 * 1024 * 1024 check (rotation_bytes >= 8192),
+  rotation_period interval not null default '10 min' check (rotation_period > '0'),
+  -- … but not within this long of the last rotation: each one updates about a dozen rows of pg_class
+  rotation_min_interval interval not null default '30 s' check (rotation_min_interval >= '0'),
+  payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
+  created_at timestamptz not null default now()
+);
+
+comment on table queue is 'The queues: name and settings.';

@@ -1,0 +1,11 @@
+-- The registry: consumers. A consumer is a named independent reader of a queue; every consumer sees every message, and
+-- the workers of one consumer share its messages. Where it has got to is not here but in its newest batch row.
+create table consumer (
+  id int generated always as identity primary key,
+  queue_id int not null references queue on delete cascade,
+  name text not null check (octet_length(name) between 1 and 57),
+  created_at timestamptz not null default now(),
+  unique (queue_id, name)
+);
+
+comment on table consumer is 'The consumers of each queue.';

@@ -1,0 +1,25 @@
+-- One received message in the shape that PgQue's clients know: they build it as a ten-field row for nack.
+create type message as (
+  msg_id bigint,
+  batch_id bigint,
+  type text,
+  payload text,
+  retry_count int,
+  created_at timestamptz,
+  extra1 text,
+  extra2 text,
+  extra3 text,
+  extra4 text
+);
+
+-- One received message with everything known of it.
+create type received_message as (
+  batch_id bigint,
+  message_id bigint,
+  attempt int,
+  type text,
+  payload text,
+  headers jsonb,
+  created_at timestamptz,
+  leased_until timestamptz
+);

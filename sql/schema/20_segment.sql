@@ -1,0 +1,166 @@
+-- What a queue stores, and in what.
+--
+-- A queue is a ring of segments, three to begin with. A segment is one generation of four tables that are truncated
+-- together once it is drained; queue 7's segment 0 is message_7_0, batch_7_0, outcome_7_0, delayed_7_0.
+--
+--   message   what was sent, and what is tried again for one consumer. Inheritance, not partitioning: senders insert
+--             straight into a child and take no lock on the parent.
+--   batch     the log of each (consumer, lane): what was received, under which lease. Its newest row IS the cursor.
+--   outcome   how batches ended. It lies in the segment of its batch, whatever segment takes inserts by then: a unique
+--             constraint does not span the ring.
+--   delayed   what waits for its time.
+--
+-- Autovacuum is off: segments are truncated long before freezing matters.
+
+-- The tables that a queue's segments belong to.
+create function create_segment_parents(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $$
+begin
+  execute format($ddl$
+    create table message_%1$s (
+      -- of the top-level transaction, so savepoints do not matter
+      txid xid8 not null default pg_current_xact_id(),
+      -- one value per row; orders the messages of one transaction
+      seq bigint not null,
+      -- stable across attempts; seq of the first one
+      id bigint not null,
+      created_at timestamptz not null default clock_timestamp(),
+      -- null: for every consumer
+      consumer_id int,
+      attempt smallint not null default 1,
+      lane smallint not null default 0,
+      type text not null,
+      payload text,
+      headers jsonb
+    ) with (autovacuum_enabled = off);
+    create index on message_%1$s (lane, txid, seq);
+
+    create table batch_%1$s (
+      segment smallint not null,
+      -- 0: the promoter, whose cursor is (next_snapshot, due_at, last_seq)
+      consumer_id int not null,
+      lane smallint not null default 0,
+      -- counts the rows of a (consumer, lane); the highest is the cursor
+      n bigint not null,
+      -- null: a row that only moves the cursor
+      id bigint,
+      -- The window is what next_snapshot sees and prev_snapshot does not. Null: the window of row window_n, which lies
+      -- in the same segment.
+      prev_snapshot pg_snapshot,
+      next_snapshot pg_snapshot,
+      window_n bigint not null,
+      -- position (txid, seq) of the first and the last message of the batch; the last is where the cursor stands
+      first_txid xid8,
+      first_seq bigint,
+      last_txid xid8 not null,
+      last_seq bigint not null,
+      due_at timestamptz,
+      messages int not null,
+      -- every batch of this (consumer, lane) before this n is finished
+      settled_before bigint not null default 1,
+      worker text,
+      created_at timestamptz not null default clock_timestamp(),
+      lease_until timestamptz
+    ) partition by list (segment);
+    create index on batch_%1$s (consumer_id, lane, n);
+    create index on batch_%1$s (id);
+
+    create table outcome_%1$s (
+      segment smallint not null,
+      batch_id bigint not null,
+      -- counts the outcomes of a batch: two that are written at once cannot overlook each other
+      n int not null,
+      -- the batch is finished: what no outcome names was acked
+      final boolean not null,
+      -- the messages this outcome settles
+      message_ids bigint[] not null default '{}',
+      created_at timestamptz not null default clock_timestamp(),
+      primary key (segment, batch_id, n)
+    ) partition by list (segment);
+
+    create table delayed_%1$s (
+      segment smallint not null,
+      txid xid8 not null default pg_current_xact_id(),
+      due_at timestamptz not null check (isfinite(due_at)),
+      seq bigint not null,
+      id bigint not null,
+      created_at timestamptz not null,
+      consumer_id int,
+      attempt smallint not null,
+      lane smallint not null,
+      type text not null,
+      payload text,
+      headers jsonb
+    ) partition by list (segment);
+    create index on delayed_%1$s (due_at, seq);
+    create index on delayed_%1$s (txid);
+
+    create sequence message_seq_%1$s owned by message_%1$s.seq;
+    create sequence batch_seq_%1$s maxvalue 134217727 cycle owned by batch_%1$s.id;
+    create sequence segment_pointer_%1$s minvalue 0 owned by message_%1$s.txid;
+    create sequence lock_attempts_%1$s minvalue 0 owned by message_%1$s.txid;
+  $ddl$, queue_id);
+  perform setval(format('segment_pointer_%s', queue_id), pointer_to(0));
+  perform setval(format('lock_attempts_%s', queue_id), 0);
+end
+$$;
+
+-- Adds one segment to the ring of a queue, and makes the queue's functions know it.
+--
+-- Receivers hold ROW EXCLUSIVE on the parent of the batch tables from before their first look until their transaction
+-- ends; EXCLUSIVE conflicts with it and with no sender, no ack and no reader (pg_dump). Without it, a second receive in one
+-- transaction runs on a plan that does not know the new segment, moves its cursor past messages in it and loses them.
+create function create_segment(queue_id int, segment int) returns void
+language plpgsql
+set search_path from current
+as $$
+declare
+  kind text;
+begin
+  execute format('lock table only batch_%s in exclusive mode', queue_id);
+  execute format($ddl$
+    create table message_%1$s_%2$s () inherits (message_%1$s) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+    create index on message_%1$s_%2$s (lane, txid, seq);
+  $ddl$, queue_id, segment);
+  -- attached, not created as partitions: that would need ACCESS EXCLUSIVE on the parents, and wait for pg_dump
+  foreach kind in array array['batch', 'outcome', 'delayed'] loop
+    execute format($ddl$
+      create table %1$s_%2$s_%3$s (like %1$s_%2$s including all) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+      alter table %1$s_%2$s attach partition %1$s_%2$s_%3$s for values in (%3$s);
+    $ddl$, kind, queue_id, segment);
+  end loop;
+end
+$$;
+
+-- How many segments the ring of a queue has; they are numbered from 0.
+create function segment_count(queue_id int) returns int
+language sql
+stable
+set search_path from current
+return (select count(*)::int from pg_inherits where inhparent = to_regclass(format('message_%s', queue_id)));
+
+-- What a segment takes on disk in bytes: its messages, batches, outcomes and delayed messages with their TOAST, no indexes.
+create function segment_bytes(queue_id int, segment int) returns bigint
+language sql
+volatile
+set search_path from current
+begin atomic
+  select sum(pg_relation_size(c.oid) + case when c.reltoastrelid = 0 then 0 else pg_relation_size(c.reltoastrelid) end)::bigint
+    from unnest(array['message', 'batch', 'outcome', 'delayed']) as kind
+    join pg_class c on c.oid = format('%s_%s_%s', kind, queue_id, segment)::regclass;
+end;
+
+-- Somebody is truncating or creating this table: the transaction that does it has not ended.
+create function is_being_truncated(relation regclass) returns boolean
+language sql
+volatile
+set search_path from current
+begin atomic
+  select exists (
+    select from pg_locks l
+     where l.locktype = 'relation' and l.mode = 'AccessExclusiveLock' and l.relation = is_being_truncated.relation
+       and l.database = (select d.oid from pg_database d where d.datname = current_database())
+  );
+end;

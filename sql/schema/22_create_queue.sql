@@ -1,0 +1,131 @@
+-- Creating, configuring and dropping queues: the only work that changes the registry, done by people.
+
+-- The functions of one queue that are generated, with all segments of its ring.
+create function generate_functions(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $$
+begin
+  perform generate_send(queue_id);
+  perform generate_send_batch(queue_id);
+  perform generate_receive(queue_id);
+end
+$$;
+
+-- Options of a queue, checked: an unknown name or a bad value is an error that says what is allowed.
+create function queue_options(options jsonb) returns jsonb
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,payload_bytes_max}';
+  unknown text;
+begin
+  if jsonb_typeof(options) is distinct from 'object' then
+    raise exception using errcode = 'PQ004', message = format('expected the options of a queue to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
+  end if;
+  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> all (known);
+  if unknown is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('unknown option of a queue: %s', unknown),
+      hint = format('Known options: %s.', array_to_string(known, ', '));
+  end if;
+  return jsonb_strip_nulls(options);
+end
+$$;
+
+-- Sets the options of a queue that are named.
+create function configure_queue(queue_id int, options jsonb) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  update queue q
+     set max_retries = coalesce((options ->> 'max_retries')::int, q.max_retries),
+         rotation_bytes = coalesce((options ->> 'rotation_bytes')::bigint, q.rotation_bytes),
+         rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
+         rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
+         payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max)
+   where q.id = queue_id;
+exception
+  when data_exception or check_violation then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('option of a queue out of range: %s', sqlerrm),
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, payload_bytes_max 1 to 1000000000.';
+end
+$$;
+
+-- Creates a queue. 1 created, 0 there was one of that name (its options are left alone).
+create function create_queue(queue text, options jsonb default '{}') returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  checked constant jsonb := queue_options(options);
+  new_id int;
+begin
+  perform check_name('queue', queue);
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  if exists (select from queue q where q.name = create_queue.queue) then
+    return 0;
+  end if;
+  select free into new_id from generate_series(1, 16383) as free where not exists (select from queue q where q.id = free) limit 1;
+  if new_id is null then
+    raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
+  end if;
+  insert into queue (id, name) values (new_id, create_queue.queue);
+  perform configure_queue(new_id, checked);
+  perform create_segment_parents(new_id);
+  for segment in 0 .. 2 loop
+    perform create_segment(new_id, segment);
+  end loop;
+  -- the promoter's cursor
+  execute format($sql$
+    insert into batch_%1$s (segment, consumer_id, n, window_n, next_snapshot, last_txid, last_seq, due_at, messages)
+    values (0, 0, 1, 1, snapshot_now(), '0', -1, '-infinity', 0)
+  $sql$, new_id);
+  perform generate_functions(new_id);
+  perform generate_dispatchers();
+  return 1;
+end
+$$;
+
+-- Drops a queue and everything in it. 1 dropped, 0 there was none. Fails while consumers are subscribed, unless forced.
+create function drop_queue(queue text, force boolean default false) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  old_id int;
+  consumers text;
+begin
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  select q.id into old_id from queue q where q.name = drop_queue.queue;
+  if old_id is null then
+    return 0;
+  end if;
+  select string_agg(c.name, ', ' order by c.name) into consumers from consumer c where c.queue_id = old_id;
+  if consumers is not null and not force then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s has consumers: %s', quote_literal(queue), consumers),
+      hint = 'Unsubscribe them first, or force the drop: what they have not received is lost.';
+  end if;
+  perform pg_advisory_xact_lock(lock_key('maintain', old_id));
+  delete from queue q where q.id = old_id;
+  perform generate_dispatchers();
+  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s, delayed_%1$s cascade', old_id);
+  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s', old_id);
+  return 1;
+end
+$$;

@@ -1,0 +1,84 @@
+-- Sending. One generated function per queue does the work: its statements are static, so their plans are kept. (Measured,
+-- pgbench, 8 clients on 2 cores: raw prepared INSERT 64k/s, generated function 55k/s, dynamic EXECUTE 26k/s.)
+
+-- Writes send_<queue id>: inserts one message into the segment that the pointer names and returns its id.
+create function generate_send(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  branches text;
+begin
+  select string_agg(format($sql$
+    when %2$s then
+      insert into message_%1$s_%2$s (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);$sql$,
+      queue_id, segment), '' order by segment)
+    into branches
+    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
+
+  execute format($ddl$
+create or replace function send_%1$s(type_name text, payload text, options jsonb) returns bigint
+language plpgsql
+security definer
+set search_path from current
+as $send$
+declare
+  message_id constant bigint := nextval('message_seq_%1$s');
+  headers constant jsonb := case when options is not null then send_headers(options) end;
+begin
+  if octet_length(payload) > %3$s then
+    perform refuse_payload(octet_length(payload), %3$s);
+  end if;
+  -- a segment younger than this function is served by the first: receivers read the whole ring
+  case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
+    else
+      insert into message_%1$s_0 (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);
+  end case;
+  return message_id;
+end
+$send$;
+revoke all on function send_%1$s(text, text, jsonb) from public
+$ddl$, queue_id, branches, (select q.payload_bytes_max from queue q where q.id = queue_id));
+end
+$generate$;
+
+-- The headers in the options of a send; refuses options that it does not know.
+create function send_headers(options jsonb) returns jsonb
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  unknown text;
+begin
+  if jsonb_typeof(options) <> 'object' then
+    raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
+  end if;
+  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> 'headers';
+  if unknown is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('unknown option of a send: %s', unknown),
+      hint = 'Known options: headers.';
+  end if;
+  if jsonb_typeof(options -> 'headers') <> 'object' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected headers to be a JSON object, got: %s', left((options -> 'headers')::text, 100));
+  end if;
+  return options -> 'headers';
+end
+$$;
+
+create function refuse_payload(bytes int, bytes_max int) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  raise exception using
+    errcode = 'PQ004',
+    message = format('payload too large: expected at most %s bytes, got: %s', bytes_max, bytes),
+    hint = 'Store it elsewhere and send a reference, or raise payload_bytes_max of the queue.';
+end
+$$;

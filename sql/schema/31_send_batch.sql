@@ -1,0 +1,68 @@
+-- Writes send_batch_<queue id>: inserts many messages in one statement and returns their ids in the order of the payloads.
+create function generate_send_batch(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  branches text;
+begin
+  select string_agg(format($sql$
+    when %2$s then
+      insert into message_%1$s_%2$s (seq, id, type, payload, headers)
+      select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);$sql$,
+      queue_id, segment), '' order by segment)
+    into branches
+    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
+
+  execute format($ddl$
+create or replace function send_batch_%1$s(type_name text, payloads text[], headers jsonb[]) returns bigint[]
+language plpgsql
+security definer
+set search_path from current
+as $send$
+declare
+  ids bigint[];
+  bytes int;
+begin
+  perform check_send_batch(payloads, headers);
+  select max(octet_length(payload)) into bytes from unnest(payloads) as payload;
+  if bytes > %3$s then
+    perform refuse_payload(bytes, %3$s);
+  end if;
+  ids := array(select nextval('message_seq_%1$s') from generate_series(1, cardinality(payloads)));
+  case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
+    else
+      insert into message_%1$s_0 (seq, id, type, payload, headers)
+      select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);
+  end case;
+  return ids;
+end
+$send$;
+revoke all on function send_batch_%1$s(text, text[], jsonb[]) from public
+$ddl$, queue_id, branches, (select q.payload_bytes_max from queue q where q.id = queue_id));
+end
+$generate$;
+
+create function check_send_batch(payloads text[], headers jsonb[]) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if payloads is null or array_ndims(payloads) > 1 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected payloads to be an array of one dimension, got: %s', coalesce(array_dims(payloads), 'NULL')),
+      hint = 'An empty array sends nothing.';
+  end if;
+  if headers is not null and cardinality(headers) <> cardinality(payloads) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected as many headers as payloads (%s), got: %s', cardinality(payloads), cardinality(headers)),
+      hint = 'Use NULL for a message without headers.';
+  end if;
+  if exists (select from unnest(headers) as h where jsonb_typeof(h) <> 'object') then
+    raise exception using errcode = 'PQ004', message = 'expected every header set to be a JSON object or NULL';
+  end if;
+end
+$$;

@@ -1,0 +1,170 @@
+-- Receiving. The cursor of a (consumer, lane) is a pair of snapshots and a position: the window is every message that
+-- next_snapshot sees and prev_snapshot does not. It never changes once taken, so it can be paged by (txid, seq) in any page
+-- size by any number of workers. When it is used up, next becomes prev and the receiver takes a new next: no ticker.
+--
+-- Why no message is missed or comes twice: a row is inserted before its transaction commits, so one visible in
+-- next_snapshot is visible to the statement that follows; one still in progress is in next_snapshot's list or at or after
+-- its xmax, and so in a later window. Sequences, commit order and long writers do not matter. A receive that rolls back
+-- takes its cursor row back with it.
+
+-- Writes receive_<queue id>. Its steps, and what must not be changed about them:
+--   1. READ COMMITTED only.
+--   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
+--   3. The advisory lock of the cursor, in a statement of its own, so that the next statement's snapshot is taken after it.
+--   4. The newest batch row is the cursor. From here on this transaction holds ACCESS SHARE on every batch table, so no
+--      segment is truncated until it ends.
+--   5. Messages of transactions that were in progress in prev and finished by next come first: one index probe for each
+--      such transaction. A range scan from xmin(prev) would read an hour of messages behind an hour-old writer.
+--   6. Then the rest of the window. Its lower bound is the row comparison alone: with "txid >=" beside it the b-tree starts
+--      at the wrong key and reads the window again.
+--   7. Nothing there: once more with a new window. Still nothing: nothing was written, not even a transaction id taken.
+-- The plan is an ordered index scan whatever the statistics say: the planner has nothing else to choose.
+create function generate_receive(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $generate$
+begin
+  execute format($ddl$
+create or replace function receive_%1$s(consumer text, worker text, max_messages int, lease interval) returns setof received_message
+language plpgsql
+security definer
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = off
+set plan_cache_mode = force_generic_plan
+set jit = off
+as $receive$
+declare
+  reader int;
+  position record;
+  current_segment smallint;
+  started timestamptz;
+begin
+  perform require_read_committed('receive');
+  perform check_receive(max_messages, lease);
+  lock table only batch_%1$s in row exclusive mode;
+  reader := require_consumer(%1$s, consumer);
+  perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
+
+  select b.* into position from batch_%1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
+  if position.next_snapshot is null then
+    select b.prev_snapshot, b.next_snapshot into position.prev_snapshot, position.next_snapshot
+      from batch_%1$s b
+     where b.consumer_id = reader and b.lane = 0 and b.n = position.window_n;
+  end if;
+  current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  started := clock_timestamp();
+
+  for attempt_no in 1 .. 2 loop
+    return query
+    with window_messages as materialized (
+      (
+        select m.*
+          from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+         cross join lateral (
+           select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+             from message_%1$s m
+            where m.lane = 0
+              and m.txid = late.txid
+              and (m.txid, m.seq) > (position.last_txid, position.last_seq)
+              and (m.consumer_id is null or m.consumer_id = reader)
+            order by m.lane, m.txid, m.seq
+            limit max_messages
+         ) m
+         where late.txid >= position.last_txid
+           and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+         limit max_messages
+      )
+      union all
+      (
+        select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+          from message_%1$s m
+         where m.lane = 0
+           and (m.txid, m.seq) > (
+             case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+             case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
+           )
+           and m.txid < pg_snapshot_xmax(position.next_snapshot)
+           and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+           and (m.consumer_id is null or m.consumer_id = reader)
+         order by m.lane, m.txid, m.seq
+         limit max_messages
+      )
+      limit max_messages
+    ),
+    picked as (
+      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
+        from window_messages w
+      having count(*) > 0
+    ),
+    new_batch as (
+      insert into batch_%1$s (
+        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
+        first_txid, first_seq, last_txid, last_seq, messages, settled_before, worker, lease_until
+      )
+      select current_segment, reader, position.n + 1,
+             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
+             -- a window is stored once per segment, its further batches refer to it
+             case when not k.keeps_window then position.prev_snapshot end,
+             case when not k.keeps_window then position.next_snapshot end,
+             case when k.keeps_window then position.window_n else position.n + 1 end,
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
+             case when position.n %% 64 = 0
+               then first_open_batch(%1$s, reader, 0, position.settled_before)
+               else position.settled_before
+             end,
+             receive_%1$s.worker, clock_timestamp() + lease
+        from picked p, (select position.segment = current_segment and attempt_no = 1) as k(keeps_window)
+      returning id, lease_until
+    )
+    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
+      from window_messages m
+     cross join new_batch b;
+    if found then
+      return;
+    end if;
+    position.prev_snapshot := position.next_snapshot;
+    position.next_snapshot := snapshot_now();
+    position.last_txid := '0';
+    position.last_seq := -1;
+  end loop;
+
+  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again
+  if clock_timestamp() - started > interval '10 ms' then
+    insert into batch_%1$s (
+      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, settled_before
+    ) values (
+      current_segment, reader, position.n + 1, position.prev_snapshot, position.prev_snapshot, position.n + 1, '0', -1, 0,
+      position.settled_before
+    );
+  end if;
+end
+$receive$;
+revoke all on function receive_%1$s(text, text, int, interval) from public
+$ddl$, queue_id, lock_seed('cursor', queue_id));
+end
+$generate$;
+
+create function check_receive(max_messages int, lease interval) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if max_messages is null or max_messages not between 1 and 100000 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected max to be an integer from 1 to 100000, got: %s', coalesce(max_messages::text, 'NULL')),
+      hint = 'Receive what you can handle within one lease.';
+  end if;
+  if lease is null or not (lease > '0' and lease <= '7 days') then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected the lease to be longer than 0 and at most 7 days, got: %s', coalesce(lease::text, 'NULL')),
+      hint = 'A worker that sends heartbeats needs no long lease.';
+  end if;
+end
+$$;

@@ -1,0 +1,53 @@
+-- What a batch holds, read again from its window: the messages between its first and its last position that next_snapshot
+-- sees and prev_snapshot does not. Late transactions and the rest of the window are read as receive reads them.
+create function batch_messages(batch_id bigint) returns table (
+  message_id bigint,
+  consumer_id int,
+  attempt int,
+  type text,
+  payload text,
+  headers jsonb,
+  created_at timestamptz
+)
+language plpgsql
+stable
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+as $$
+declare
+  of_queue constant int := batch_queue(batch_id);
+  b record;
+begin
+  execute format($sql$
+    select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
+      from batch_%1$s_%2$s b
+      join batch_%1$s_%2$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+     where b.id = $1
+  $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
+  return query execute format($sql$
+    select m.id, $8, m.attempt::int, m.type, m.payload, m.headers, m.created_at
+      from (
+        select m.*
+          from pg_snapshot_xip($1) as late(txid)
+         cross join lateral (
+           select * from message_%1$s m
+            where m.lane = $7 and m.txid = late.txid and (m.txid, m.seq) >= ($3, $4) and (m.txid, m.seq) <= ($5, $6)
+         ) m
+         where late.txid >= $3 and late.txid <= $5 and pg_visible_in_snapshot(late.txid, $2)
+        union all
+        select *
+          from message_%1$s m
+         where m.lane = $7
+           and (m.txid, m.seq) >= (case when $3 < pg_snapshot_xmax($1) then pg_snapshot_xmax($1) else $3 end,
+                                   case when $3 < pg_snapshot_xmax($1) then -1 else $4 end)
+           and (m.txid, m.seq) <= ($5, $6)
+           and pg_visible_in_snapshot(m.txid, $2)
+      ) m
+     where m.consumer_id is null or m.consumer_id = $8
+     order by m.txid, m.seq
+  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id;
+end
+$$;

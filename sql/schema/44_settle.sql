@@ -1,0 +1,157 @@
+-- How batches end. The outcomes of a batch are a small log, unique on (batch, n): whoever settles something reads the newest,
+-- stops if it is final, and inserts the next; on a conflict somebody else was faster, and it reads again. So acks of some
+-- messages, the final ack and recovery cannot overlook each other, and a batch is finished once.
+
+-- Whether a batch exists, and what is settled of it.
+create function batch_state(batch_id bigint, out messages int, out last_n int, out final boolean, out settled bigint[])
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if to_regclass(format('outcome_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
+    return;
+  end if;
+  execute format($sql$
+    select b.messages, coalesce(max(o.n), 0), coalesce(bool_or(o.final), false),
+           array(select s.id from outcome_%1$s_%2$s o, unnest(o.message_ids) as s(id) where o.batch_id = $1)
+      from batch_%1$s_%2$s b
+      left join outcome_%1$s_%2$s o on o.batch_id = b.id
+     where b.id = $1
+     group by b.messages
+  $sql$, batch_queue(batch_id), batch_segment(batch_id)) into messages, last_n, final, settled using batch_id;
+end
+$$;
+
+-- Appends an outcome. False: somebody else was faster, read the state again.
+create function append_outcome(batch_id bigint, n int, final boolean, message_ids bigint[]) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  inserted int;
+begin
+  execute format('insert into outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids) values (%2$s, $1, $2, $3, $4) on conflict do nothing',
+    batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
+  get diagnostics inserted = row_count;
+  return inserted = 1;
+end
+$$;
+
+-- Settles some messages of a batch, or with final = true all that are not settled yet. Returns those it settled; null when
+-- the batch is unknown, finished, or its lease was taken away.
+create function settle_messages(batch_id bigint, message_ids bigint[], final boolean) returns bigint[]
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  state record;
+  fresh bigint[];
+begin
+  loop
+    state := batch_state(batch_id);
+    if state.messages is null or state.final then
+      return null;
+    end if;
+    fresh := array(select distinct m from unnest(message_ids) as m where m <> all (state.settled));
+    if cardinality(fresh) = 0 and not final then
+      return fresh;
+    end if;
+    if append_outcome(batch_id, state.last_n + 1, final or cardinality(state.settled) + cardinality(fresh) = state.messages, fresh) then
+      return fresh;
+    end if;
+  end loop;
+end
+$$;
+
+create function warn_not_settled(batch_id bigint) returns void
+language plpgsql
+set search_path from current
+as $$
+begin
+  raise warning using
+    errcode = 'PQ003',
+    message = format('batch not found: %s', batch_id),
+    hint = 'It is unknown, already finished, or its lease ended and its messages were given to another worker.';
+end
+$$;
+
+-- Finishes a batch: 1 done, 0 (with a warning) unknown, already finished or lease lost.
+create function ack(batch_id bigint) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  inserted int;
+begin
+  if to_regclass(format('outcome_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
+    perform warn_not_settled(batch_id);
+    return 0;
+  end if;
+  -- the usual case in one statement: the batch is there and has no outcome yet
+  execute format($sql$
+    insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
+    select %2$s, b.id, 1, true
+      from batch_%1$s_%2$s b
+     where b.id = $1
+       and not exists (select from outcome_%1$s_%2$s o where o.batch_id = $1)
+    on conflict do nothing
+  $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id;
+  get diagnostics inserted = row_count;
+  if inserted = 0 and settle_messages(batch_id, '{}', true) is null then
+    perform warn_not_settled(batch_id);
+    return 0;
+  end if;
+  return 1;
+end
+$$;
+
+-- Acks some messages of a batch; it stays open until all are settled. 1 done (also when they were settled before), 0 (with a
+-- warning) unknown, already finished or lease lost. An id that is not in the batch is an error.
+create function ack(batch_id bigint, message_ids bigint[]) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform check_in_batch(batch_id, message_ids);
+  if settle_messages(batch_id, message_ids, false) is null then
+    perform warn_not_settled(batch_id);
+    return 0;
+  end if;
+  return 1;
+end
+$$;
+
+-- Refuses ids of messages that are not in the batch. Says nothing of a batch that is not there: its caller does.
+create function check_in_batch(batch_id bigint, message_ids bigint[]) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  strangers text;
+begin
+  if message_ids is null or array_position(message_ids, null) is not null then
+    raise exception using errcode = 'PQ004', message = 'expected an array of message ids without NULL';
+  end if;
+  if (batch_state(batch_id)).messages is null then
+    return;
+  end if;
+  select string_agg(m.id::text, ', ')
+    into strangers
+    from unnest(message_ids) as m(id)
+   where m.id not in (select b.message_id from batch_messages(batch_id) b);
+  if strangers is not null then
+    raise exception using
+      errcode = 'PQ003',
+      message = format('message not in batch %s: %s', batch_id, strangers),
+      hint = 'Only what receive returned with this batch id is in the batch.';
+  end if;
+end
+$$;

@@ -1,0 +1,247 @@
+-- Rotation: moving on to the next segment, and truncating drained ones.
+--
+-- A segment is drained when every consumer has received every message in it and no open batch starts at or before its last
+-- message or lies in it. All checks are index probes.
+
+-- A segment that the pointer may move to: empty, and its truncation or creation has committed. Moved inside the truncating
+-- transaction, the pointer would send producers into its ACCESS EXCLUSIVE lock.
+create function segment_is_ready(queue_id int, segment int) returns boolean
+language sql
+volatile
+set search_path from current
+return segment_bytes(queue_id, segment) = 0 and not is_being_truncated(format('message_%s_%s', queue_id, segment)::regclass);
+
+-- Moves the insert pointer when the current segment is full; grows the ring when there is no empty one to move to.
+create function move_pointer(queue_id int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  settings queue;
+  pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
+  age constant interval := clock_timestamp() - pointer_moved_at(pointer);
+  segments constant int := segment_count(queue_id);
+  bytes bigint;
+  next_segment int;
+begin
+  select * into settings from queue q where q.id = queue_id;
+  if age < settings.rotation_min_interval then
+    return false;
+  end if;
+  bytes := segment_bytes(queue_id, pointer_segment(pointer));
+  if bytes = 0 or (bytes < settings.rotation_bytes and age < settings.rotation_period) then
+    return false;
+  end if;
+  select s into next_segment
+    from generate_series(0, segments - 1) as s
+   where s <> pointer_segment(pointer) and segment_is_ready(queue_id, s)
+   order by s
+   limit 1;
+  if next_segment is not null then
+    perform setval(format('segment_pointer_%s', queue_id), pointer_to(next_segment));
+    return true;
+  end if;
+  -- at the limit of what a batch id can name, the current segment just goes on growing
+  if segments < 1024 then
+    perform grow_ring(queue_id, segments);
+  end if;
+  return false;
+end
+$$;
+
+-- Adds a segment; the pointer moves to it in a later transaction. Gives up when receivers are in its way.
+create function grow_ring(queue_id int, segment int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '20ms'
+as $$
+begin
+  perform create_segment(queue_id, segment);
+  perform generate_functions(queue_id);
+  return true;
+exception
+  when lock_not_available then
+    return false;
+end
+$$;
+
+-- Every consumer has received every message in the segment.
+create function segment_is_received(queue_id int, segment int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  received boolean;
+begin
+  execute format($sql$
+    select count(*) > 0 and bool_and(
+             -- nothing after the position …
+             not exists (
+               select from message_%1$s_%2$s m
+                where m.lane = 0
+                  and (m.consumer_id is null or m.consumer_id = c.id)
+                  and (m.txid, m.seq) > (
+                    case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
+                    case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
+             )
+             -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
+             and not exists (
+               select from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
+                 join message_%1$s_%2$s m on m.lane = 0 and m.txid = late.txid
+                where (m.consumer_id is null or m.consumer_id = c.id)
+                  and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
+                  and not pg_visible_in_snapshot(m.txid, p.prev)
+             )
+           )
+      from consumer c
+     cross join lateral (
+       select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
+         from (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
+         join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+     ) p
+     where c.queue_id = %1$s
+  $sql$, queue_id, segment) into received;
+  return received;
+end
+$$;
+
+-- No batch that is open lies in the segment or holds a message of it.
+create function segment_is_settled(queue_id int, segment int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  last_txid xid8;
+  last_seq bigint;
+begin
+  execute format('select txid, seq from message_%s_%s where lane = 0 order by lane desc, txid desc, seq desc limit 1', queue_id, segment)
+    into last_txid, last_seq;
+  return not exists (
+    select from open_batches(queue_id) b
+     where b.segment = segment_is_settled.segment or (b.first_txid, b.first_seq) <= (last_txid, last_seq)
+  );
+end
+$$;
+
+-- Takes ACCESS EXCLUSIVE on all tables of a segment, in one statement. At once, or by waiting 20 ms for readers to end; a
+-- waiting lock holds up every new reader, so after a failed attempt the next one comes later and later, up to 30 s. A sequence
+-- counts the attempts of all sessions together: 64 * milliseconds since 1970 of the next attempt + failures so far.
+create function lock_segment(queue_id int, segment int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+-- as the function's own setting: set_config would leak into the caller
+set lock_timeout = '20ms'
+as $$
+declare
+  register constant regclass := format('lock_attempts_%s', queue_id);
+  attempts constant bigint := pg_sequence_last_value(register);
+  failures constant bigint := least(attempts & 63, 20);
+  now_ms constant bigint := extract(epoch from clock_timestamp()) * 1000;
+  tables constant text := format('only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s, only delayed_%1$s_%2$s', queue_id, segment);
+begin
+  begin
+    execute format('lock table %s in access exclusive mode nowait', tables);
+    return true;
+  exception
+    when lock_not_available then
+      if now_ms < attempts >> 6 then
+        return false;
+      end if;
+  end;
+  execute format('lock table %s in access exclusive mode', tables);
+  perform setval(register, 0);
+  return true;
+exception
+  when lock_not_available then
+    perform setval(register, ((now_ms + least(30000, 250 * (1 << failures::int))) << 6) | (failures + 1));
+    return false;
+end
+$$;
+
+-- Truncates one segment if it is drained. True: its space is given back when this transaction commits.
+create function truncate_segment(queue_id int, segment int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  -- in this order: once every consumer has passed the segment, no new batch can hold a message of it
+  if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
+    return false;
+  end if;
+  if not lock_segment(queue_id, segment) then
+    return false;
+  end if;
+  -- again, now that no insert into it is under way: somebody may have used an old pointer or subscribed
+  if not segment_is_received(queue_id, segment) then
+    return false;
+  end if;
+  perform carry_over(queue_id, segment);
+  execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s, only delayed_%1$s_%2$s', queue_id, segment);
+  return true;
+end
+$$;
+
+-- Copies what outlives a segment into the current one: the cursors that still lie in it and the messages that are not due.
+-- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: every receive holds ACCESS SHARE
+-- on all batch tables from before its first look, so none is under way, and taking them here would deadlock.
+create function carry_over(queue_id int, segment int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+begin
+  execute format($sql$
+    insert into batch_%1$s (
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, due_at, messages, settled_before
+    )
+    select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
+           b.n + 1, b.last_txid, b.last_seq, b.due_at, 0, b.settled_before
+      from (select c.id from consumer c where c.queue_id = %1$s union all select 0) as reader(id)
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = reader.id and b.lane = 0 order by b.n desc limit 1) b
+      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+     where b.segment = %2$s
+  $sql$, queue_id, segment, current_segment);
+  execute format($sql$
+    with position as (
+      select b.next_snapshot, b.due_at, b.last_seq from batch_%1$s b where b.consumer_id = 0 order by b.n desc limit 1
+    )
+    insert into delayed_%1$s (segment, due_at, seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
+    select %3$s, d.due_at, d.seq, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.type, d.payload, d.headers
+      from delayed_%1$s_%2$s d, position p
+     where (d.due_at, d.seq) > (p.due_at, p.last_seq) or not pg_visible_in_snapshot(d.txid, p.next_snapshot)
+  $sql$, queue_id, segment, current_segment);
+end
+$$;
+
+-- One step of rotation: moves the pointer when it is time, then truncates what is drained. In this order, so that the pointer
+-- never moves to a segment that this very transaction truncates.
+create function rotate(queue_id int) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  steps int := move_pointer(queue_id)::int;
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  segment int;
+begin
+  for segment in select s from generate_series(0, segment_count(queue_id) - 1) as s where s <> current_segment loop
+    if segment_bytes(queue_id, segment) > 0 then
+      steps := steps + truncate_segment(queue_id, segment)::int;
+    end if;
+  end loop;
+  return steps;
+end
+$$;

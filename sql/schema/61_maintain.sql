@@ -1,0 +1,62 @@
+-- Maintenance has no daemon: every worker calls maintain about once a second, and pg_cron or any scheduler may as well. It is
+-- cheap when there is nothing to do, and safe at any rate from any number of sessions: one of them does the work of a queue.
+
+-- Promotes, recovers and rotates: one queue, or without an argument all of them. Returns the number of things done.
+create function maintain(queue text default null) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue int;
+  done int := 0;
+begin
+  perform require_read_committed('maintain');
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by q.id loop
+    if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
+      done := done + promote(of_queue) + recover(of_queue) + rotate(of_queue);
+    end if;
+  end loop;
+  return done + rotate_heartbeats();
+end
+$$;
+
+-- Moves the heartbeats' pointer every ten minutes, and truncates a table once every heartbeat in it has run out.
+create function rotate_heartbeats() returns int
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '20ms'
+as $$
+declare
+  pointer bigint;
+  next_segment int;
+  over boolean;
+begin
+  if not pg_try_advisory_xact_lock(lock_key('heartbeat', 0)) then
+    return 0;
+  end if;
+  pointer := pg_sequence_last_value('heartbeat_pointer');
+  next_segment := (pointer_segment(pointer) + 1) % 3;
+  if clock_timestamp() - pointer_moved_at(pointer) < '10 min' then
+    return 0;
+  end if;
+  if pg_relation_size(format('heartbeat_%s', next_segment)::regclass) = 0 and not is_being_truncated(format('heartbeat_%s', next_segment)::regclass) then
+    perform setval('heartbeat_pointer', pointer_to(next_segment));
+    return 1;
+  end if;
+  execute format('lock table only heartbeat_%s in access exclusive mode', next_segment);
+  execute format('select not exists (select from heartbeat_%s where alive_until >= clock_timestamp())', next_segment) into over;
+  if over then
+    execute format('truncate only heartbeat_%s', next_segment);
+  end if;
+  return over::int;
+exception
+  when lock_not_available then
+    return 0;
+end
+$$;
