@@ -386,7 +386,7 @@ begin
       -- the messages this outcome settles
       message_ids bigint[] not null default '{}',
       created_at timestamptz not null default clock_timestamp(),
-      primary key (segment, batch_id, n)
+      primary key (batch_id, n, segment)
     ) partition by list (segment);
 
     create table delayed_%1$s (
@@ -450,14 +450,14 @@ stable
 set search_path from current
 return (select count(*)::int from pg_inherits where inhparent = to_regclass(format('message_%s', queue_id)));
 
--- What a segment takes on disk in bytes: its messages, batches, outcomes and delayed messages with their TOAST, no indexes.
-create function segment_bytes(queue_id int, segment int) returns bigint
+-- What tables of a segment take on disk in bytes, with their TOAST, without indexes.
+create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome,delayed}') returns bigint
 language sql
 volatile
 set search_path from current
 begin atomic
   select sum(pg_relation_size(c.oid) + case when c.reltoastrelid = 0 then 0 else pg_relation_size(c.reltoastrelid) end)::bigint
-    from unnest(array['message', 'batch', 'outcome', 'delayed']) as kind
+    from unnest(kinds) as kind
     join pg_class c on c.oid = format('%s_%s_%s', kind, queue_id, segment)::regclass;
 end;
 
@@ -1321,6 +1321,7 @@ create function batch_state(batch_id bigint, out messages int, out last_n int, o
 language plpgsql
 stable
 set search_path from current
+set enable_seqscan = off
 as $$
 begin
   if to_regclass(format('outcome_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
@@ -1398,6 +1399,7 @@ language plpgsql
 volatile
 security definer
 set search_path from current
+set enable_seqscan = off
 as $$
 declare
   inserted int;
@@ -1412,8 +1414,7 @@ begin
     select %2$s, b.id, 1, true
       from batch_%1$s_%2$s b
      where b.id = $1
-       and not exists (select from outcome_%1$s_%2$s o where o.batch_id = $1)
-    on conflict do nothing
+    on conflict (batch_id, n, segment) do nothing
   $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id;
   get diagnostics inserted = row_count;
   if inserted = 0 and settle_messages(batch_id, '{}', true) is null then
@@ -1776,7 +1777,8 @@ begin
   if age < settings.rotation_min_interval then
     return false;
   end if;
-  bytes := segment_bytes(queue_id, pointer_segment(pointer));
+  -- not the tables that rotation itself writes to: a queue that rests would rotate for ever
+  bytes := segment_bytes(queue_id, pointer_segment(pointer), '{message,outcome}');
   if bytes = 0 or (bytes < settings.rotation_bytes and age < settings.rotation_period) then
     return false;
   end if;

@@ -77,7 +77,7 @@ begin
       -- the messages this outcome settles
       message_ids bigint[] not null default '{}',
       created_at timestamptz not null default clock_timestamp(),
-      primary key (segment, batch_id, n)
+      primary key (batch_id, n, segment)
     ) partition by list (segment);
 
     create table delayed_%1$s (
@@ -141,14 +141,14 @@ stable
 set search_path from current
 return (select count(*)::int from pg_inherits where inhparent = to_regclass(format('message_%s', queue_id)));
 
--- What a segment takes on disk in bytes: its messages, batches, outcomes and delayed messages with their TOAST, no indexes.
-create function segment_bytes(queue_id int, segment int) returns bigint
+-- What tables of a segment take on disk in bytes, with their TOAST, without indexes.
+create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome,delayed}') returns bigint
 language sql
 volatile
 set search_path from current
 begin atomic
   select sum(pg_relation_size(c.oid) + case when c.reltoastrelid = 0 then 0 else pg_relation_size(c.reltoastrelid) end)::bigint
-    from unnest(array['message', 'batch', 'outcome', 'delayed']) as kind
+    from unnest(kinds) as kind
     join pg_class c on c.oid = format('%s_%s_%s', kind, queue_id, segment)::regclass;
 end;
 

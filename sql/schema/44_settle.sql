@@ -7,6 +7,7 @@ create function batch_state(batch_id bigint, out messages int, out last_n int, o
 language plpgsql
 stable
 set search_path from current
+set enable_seqscan = off
 as $$
 begin
   if to_regclass(format('outcome_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
@@ -84,6 +85,7 @@ language plpgsql
 volatile
 security definer
 set search_path from current
+set enable_seqscan = off
 as $$
 declare
   inserted int;
@@ -98,8 +100,7 @@ begin
     select %2$s, b.id, 1, true
       from batch_%1$s_%2$s b
      where b.id = $1
-       and not exists (select from outcome_%1$s_%2$s o where o.batch_id = $1)
-    on conflict do nothing
+    on conflict (batch_id, n, segment) do nothing
   $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id;
   get diagnostics inserted = row_count;
   if inserted = 0 and settle_messages(batch_id, '{}', true) is null then

@@ -29,7 +29,8 @@ begin
   if age < settings.rotation_min_interval then
     return false;
   end if;
-  bytes := segment_bytes(queue_id, pointer_segment(pointer));
+  -- not the tables that rotation itself writes to: a queue that rests would rotate for ever
+  bytes := segment_bytes(queue_id, pointer_segment(pointer), '{message,outcome}');
   if bytes = 0 or (bytes < settings.rotation_bytes and age < settings.rotation_period) then
     return false;
   end if;

@@ -1,1 +1,2 @@
-export {};
+export { startPostgres, type Postgres, type PostgresOptions, type StopOptions } from "./postgres.ts";
+export { majors, type Major } from "./binaries.ts";

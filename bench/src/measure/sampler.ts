@@ -1,0 +1,105 @@
+import type pg from "pg";
+import { nextTransactionId, oldestHolderOf } from "../horizons/age.ts";
+import type { Tally } from "../load/tally.ts";
+import { reclaimedBetween } from "./reclaimed.ts";
+import { relationsOf, type Relation } from "./relations.ts";
+
+/** One look at everything, while it runs. */
+export interface Sample {
+  phase: string;
+  /** Seconds since the cell's first sample. */
+  seconds: number;
+  enqueued: number;
+  dequeued: number;
+  depth: number;
+  liveTuples: number;
+  deadTuples: number;
+  bytes: number;
+  indexBytes: number;
+  bytesReclaimed: number;
+  rotations: number | null;
+  autovacuums: number;
+  xminAge: number;
+  transactionIds: number;
+  walBytes: number;
+  buffersHit: number;
+  buffersRead: number;
+  lockWaits: number;
+}
+
+const database = `
+  select (pg_current_wal_lsn() - '0/0')::float8 as "walBytes",
+         d.blks_hit::float8 as "buffersHit",
+         d.blks_read::float8 as "buffersRead",
+         (select count(*)::float8 from pg_locks where not granted) as "lockWaits"
+    from pg_stat_database d
+   where d.datname = current_database()`;
+
+interface DatabaseFigures {
+  walBytes: number;
+  buffersHit: number;
+  buffersRead: number;
+  lockWaits: number;
+}
+
+/** Looks at a system's schema from time to time and adds up what only shows between two looks. */
+export class Sampler {
+  readonly samples: Sample[] = [];
+  readonly #client: pg.Client;
+  readonly #schema: string;
+  readonly #segments: RegExp | null;
+  readonly #tally: Tally;
+  readonly #startMs = performance.now();
+  #relations: Relation[] | null = null;
+  #bytesReclaimed = 0;
+  #rotations: number | null;
+
+  constructor(client: pg.Client, schema: string, segments: RegExp | null, tally: Tally) {
+    this.#client = client;
+    this.#schema = schema;
+    this.#segments = segments;
+    this.#tally = tally;
+    this.#rotations = segments === null ? null : 0;
+  }
+
+  async sample(phase: string): Promise<Sample> {
+    const relations = await relationsOf(this.#client, this.#schema);
+    if (this.#relations !== null) this.#addReclaimed(this.#relations, relations);
+    this.#relations = relations;
+    const { rows } = await this.#client.query<DatabaseFigures>({ name: "database", text: database });
+    const [figures] = rows;
+    if (figures === undefined) throw new Error("pg_stat_database has no row for the current database");
+    const sum = (pick: (relation: Relation) => number): number =>
+      relations.reduce((total, relation) => total + pick(relation), 0);
+    const sample: Sample = {
+      phase,
+      seconds: (performance.now() - this.#startMs) / 1000,
+      enqueued: this.#tally.enqueued,
+      dequeued: this.#tally.dequeued,
+      depth: this.#tally.depth,
+      liveTuples: sum(({ liveTuples }) => liveTuples),
+      deadTuples: sum(({ deadTuples }) => deadTuples),
+      bytes: sum(({ bytes }) => bytes),
+      indexBytes: sum(({ indexBytes }) => indexBytes),
+      bytesReclaimed: this.#bytesReclaimed,
+      rotations: this.#rotations,
+      autovacuums: sum(({ autovacuums }) => autovacuums),
+      xminAge: (await oldestHolderOf(this.#client)).age,
+      transactionIds: await nextTransactionId(this.#client),
+      ...figures,
+    };
+    this.samples.push(sample);
+    return sample;
+  }
+
+  /** As of the last sample. */
+  get relations(): Relation[] {
+    return this.#relations ?? [];
+  }
+
+  #addReclaimed(before: Relation[], after: Relation[]): void {
+    const { bytes, rotations } = reclaimedBetween(before, after, this.#segments);
+    this.#bytesReclaimed += bytes;
+    if (this.#rotations !== null) this.#rotations += rotations ?? 0;
+  }
+}

@@ -1,0 +1,43 @@
+import Table from "cli-table3";
+import { mainColumns } from "./columns.ts";
+import { caveats, findings } from "./findings.ts";
+import type { Results } from "./results.ts";
+import { rowsOf, type Row } from "./summary.ts";
+
+// Lines between systems only: the two rows of one system are to be read together.
+const chars = {
+  ...{ top: "", "top-mid": "", "top-left": "", "top-right": "", left: "", right: "", middle: "  " },
+  ...{ bottom: "", "bottom-mid": "", "bottom-left": "", "bottom-right": "" },
+  ...{ mid: "", "mid-mid": "", "left-mid": "", "right-mid": "" },
+};
+
+/** The table for a terminal, and under it what it says in words. */
+export function terminalReport(results: Results): string {
+  const table = new Table({
+    head: mainColumns.map(({ head }) => twoLines(head)),
+    colAligns: mainColumns.map((_, index) => (index < 2 ? "left" : "right")),
+    style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
+    chars,
+  });
+  const rows = rowsOf(results);
+  for (const [index, row] of rows.entries()) {
+    if (index === 0 || rows[index - 1]?.system !== row.system) table.push([{ colSpan: mainColumns.length, content: "" }]);
+    table.push(tableRow(row));
+  }
+  const partly = rows
+    .filter(({ cells, errors }) => cells.length > 0 && errors.length > 0)
+    .map(({ system, horizon, errors }) => `${system}, ${horizon}: ${errors.length} of its cells failed: ${errors.join("; ")}`);
+  return [table.toString(), "", ...findings(results), ...partly, "", caveats(results).join(" ")].join("\n");
+}
+
+function tableRow(row: Row): Table.Cell[] {
+  if (row.cells.length > 0) return mainColumns.map(({ cell }) => cell(row));
+  const error = `error: ${row.errors.join("; ")}`;
+  return [row.system, row.horizon, { colSpan: mainColumns.length - 2, content: error, hAlign: "left", wordWrap: true }];
+}
+
+function twoLines(head: string): string {
+  const words = head.split(" ");
+  const half = Math.ceil(words.length / 2);
+  return [words.slice(0, half).join(" "), words.slice(half).join(" ")].filter(Boolean).join("\n");
+}

@@ -1,0 +1,81 @@
+import { Background } from "../load/background.ts";
+import { Latencies, type LatencySummary } from "../measure/histogram.ts";
+import { bystand } from "../measure/bystander.ts";
+import type { Sample } from "../measure/sampler.ts";
+import type { Settings } from "../settings.ts";
+import type { Workbench } from "./workbench.ts";
+
+/** What happened from the first to the last sample of a phase. */
+export interface PhaseMeasurement<T> {
+  result: T;
+  seconds: number;
+  first: Sample;
+  last: Sample;
+  samples: Sample[];
+  latency: LatencySummary | null;
+  bystander: LatencySummary | null;
+  serverCpuSeconds: number | null;
+  harnessCpuSeconds: number;
+  /** How much of the time the harness's one thread was busy, 0 to 1. */
+  harnessBusy: number;
+}
+
+/**
+ * Runs a load with everything that goes on beside it: maintenance, bystanders, samples. Nothing of all this goes on between
+ * phases. `onSample` is called at every sample.
+ */
+export async function runPhase<T>(
+  bench: Workbench,
+  settings: Settings,
+  phase: { name: string; drive: (signal: AbortSignal) => Promise<T>; onSample: (sample: Sample) => void },
+  outer: AbortSignal,
+): Promise<PhaseMeasurement<T>> {
+  const bystander = new Latencies();
+  bench.load.tally.latency = new Latencies();
+  const from = bench.sampler.samples.length;
+  const cpu = { server: await bench.serverCpu?.seconds(), harness: process.cpuUsage(), loop: performance.eventLoopUtilization() };
+  const sample = async (): Promise<void> => phase.onSample(await bench.sampler.sample(phase.name));
+  await sample();
+  const startMs = performance.now();
+  const beside = new Background(outer);
+  startBeside(beside, bench, settings, bystander, sample);
+  let result: T;
+  let seconds: number;
+  try {
+    result = await phase.drive(beside.signal);
+    seconds = (performance.now() - startMs) / 1000;
+  } finally {
+    await beside.stop();
+  }
+  const harness = process.cpuUsage(cpu.harness);
+  const { utilization } = performance.eventLoopUtilization(cpu.loop);
+  await sample();
+  const samples = bench.sampler.samples.slice(from);
+  const serverCpu = await bench.serverCpu?.seconds();
+  return {
+    result,
+    seconds,
+    first: samples[0] as Sample,
+    last: samples.at(-1) as Sample,
+    samples,
+    latency: bench.load.tally.latency.summary(),
+    bystander: bystander.summary(),
+    serverCpuSeconds: serverCpu === undefined || cpu.server === undefined ? null : serverCpu - cpu.server,
+    harnessCpuSeconds: (harness.user + harness.system) / 1_000_000,
+    harnessBusy: utilization,
+  };
+}
+
+function startBeside(
+  beside: Background,
+  bench: Workbench,
+  settings: Settings,
+  latency: Latencies,
+  sample: () => Promise<void>,
+): void {
+  const { maintain } = bench.system;
+  if (maintain) beside.every(1, maintain);
+  const options = { rows: settings.bystanderRows, perSecond: settings.bystanderRate, latency };
+  for (const client of bench.bystanders) beside.run((signal) => bystand(client, options, signal));
+  beside.every(settings.sampleSeconds, sample);
+}

@@ -1,0 +1,75 @@
+import type pg from "pg";
+import type { Load } from "../load/load.ts";
+import { Tally } from "../load/tally.ts";
+import { createBystanderTable } from "../measure/bystander.ts";
+import { Latencies } from "../measure/histogram.ts";
+import { Sampler } from "../measure/sampler.ts";
+import { ServerCpu } from "../measure/server-cpu.ts";
+import type { Server } from "../server.ts";
+import type { Settings } from "../settings.ts";
+import type { RunningSystem, System } from "../systems/system.ts";
+
+/** One cell's fresh database with everything set up in it and nothing running yet. */
+export interface Workbench {
+  admin: pg.Client;
+  bystanders: pg.Client[];
+  /** Every connection that counts into the statistics. */
+  clients: pg.Client[];
+  connect(role: string): Promise<pg.Client>;
+  system: RunningSystem;
+  load: Load;
+  sampler: Sampler;
+  serverCpu: ServerCpu | null;
+  /** Whether dead tuples can be counted exactly. */
+  pgstattuple: boolean;
+  close(): Promise<void>;
+}
+
+export async function openWorkbench(server: Server, system: System, settings: Settings): Promise<Workbench> {
+  const database = await server.createDatabase();
+  const clients: pg.Client[] = [];
+  const connect = async (role: string, options: { synchronousCommit?: "on" | "off" } = {}): Promise<pg.Client> => {
+    const client = await server.connect(database, role);
+    clients.push(client);
+    await client.query(`set synchronous_commit = ${options.synchronousCommit ?? settings.synchronousCommit}`);
+    return client;
+  };
+  const close = async (running?: RunningSystem): Promise<void> => {
+    await running?.close?.().catch(() => undefined);
+    await Promise.all(clients.map((client) => client.end().catch(() => undefined)));
+    await server.dropDatabase(database);
+  };
+  try {
+    const admin = await connect("admin");
+    const pgstattuple = await createPgstattuple(admin);
+    await createBystanderTable(admin, settings.bystanderRows);
+    const tally = new Tally();
+    const running = await system.open({ ...settings, admin, connect, url: server.urlFor(database), tally });
+    // What setting up left behind, in catalogs too, is not the load's.
+    await admin.query("vacuum");
+    const sampling = await connect("sampler");
+    return {
+      admin,
+      bystanders: await Promise.all(Array.from({ length: settings.bystanders }, () => connect("bystander"))),
+      clients,
+      connect,
+      system: running,
+      load: { ...settings, send: running.send, consumers: running.consumers, tally, lateness: new Latencies() },
+      sampler: new Sampler(sampling, system.schema, system.segments, tally),
+      serverCpu: await ServerCpu.of(admin),
+      pgstattuple,
+      close: () => close(running),
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** Where the extension is missing or may not be made, the statistics have to do. */
+async function createPgstattuple(admin: pg.Client): Promise<boolean> {
+  return admin.query("create extension pgstattuple").then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,114 @@
+import { randomBytes } from "node:crypto";
+import type { Postgres } from "@pgque/postgres";
+import pg from "pg";
+import type { Settings } from "./settings.ts";
+
+/** Where the cells run: a server of our own, or one we were given. */
+export interface Server {
+  /** As in "17.10". */
+  version: string;
+  major: number;
+  embedded: boolean;
+  /** What the server itself says of the settings that matter here. */
+  settings: Record<string, string>;
+  urlFor(database: string): string;
+  connect(database: string, role: string): Promise<pg.Client>;
+  createDatabase(): Promise<string>;
+  dropDatabase(database: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** The same for every system, in reports by these names. */
+const reported = [
+  "fsync",
+  "synchronous_commit",
+  "full_page_writes",
+  "wal_compression",
+  "shared_buffers",
+  "max_wal_size",
+  "checkpoint_timeout",
+  "autovacuum",
+  "autovacuum_naptime",
+  "autovacuum_vacuum_scale_factor",
+  "autovacuum_vacuum_cost_limit",
+  "autovacuum_vacuum_cost_delay",
+  "jit",
+];
+
+/** Starts an embedded server unless one is given. Databases are made on it and dropped again, nothing else is touched. */
+export async function openServer(settings: Settings): Promise<Server> {
+  const embedded = settings.databaseUrl === null ? await startEmbedded(settings) : null;
+  const url = embedded?.url ?? settings.databaseUrl ?? "";
+  try {
+    return await describe(url, embedded);
+  } catch (error) {
+    await embedded?.stop();
+    throw error;
+  }
+}
+
+async function startEmbedded(settings: Settings): Promise<Postgres> {
+  // Only now: with a server given, none of the embedded ones need be installed.
+  const { startPostgres } = await import("@pgque/postgres");
+  return startPostgres({
+    major: settings.postgresMajor,
+    durable: true,
+    settings: {
+      synchronous_commit: settings.synchronousCommit,
+      shared_buffers: "256MB",
+      // No checkpoint within a cell: none would meet one system and spare another.
+      max_wal_size: "4GB",
+      checkpoint_timeout: "30min",
+      autovacuum_naptime: `${settings.autovacuumNaptimeSeconds}s`,
+      autovacuum_vacuum_scale_factor: 0.005,
+      autovacuum_vacuum_cost_limit: 10_000,
+      jit: false,
+    },
+  });
+}
+
+async function describe(url: string, embedded: Postgres | null): Promise<Server> {
+  const open = (database: string | null, role: string): Promise<pg.Client> =>
+    connect(database === null ? url : databaseUrl(url, database), role);
+  const client = await open(null, "set-up");
+  const { rows } = await client.query<{ name: string; value: string }>(
+    "select name, current_setting(name) as value from unnest($1::text[]) as name",
+    [[...reported, "server_version_num", "server_version"]],
+  );
+  const all = Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+  const { server_version_num: versionNumber, server_version: version, ...settings } = all;
+  return {
+    version: (version ?? "").split(" ")[0] ?? "",
+    major: Math.floor(Number(versionNumber) / 10_000),
+    embedded: embedded !== null,
+    settings,
+    urlFor: (database) => databaseUrl(url, database),
+    connect: open,
+    async createDatabase() {
+      const name = `pgque_bench_${randomBytes(6).toString("hex")}`;
+      await client.query(`create database ${name}`);
+      return name;
+    },
+    async dropDatabase(database) {
+      await client.query(`drop database if exists ${database} with (force)`);
+    },
+    async close() {
+      await client.end();
+      await embedded?.stop();
+    },
+  };
+}
+
+async function connect(connectionString: string, role: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString, application_name: `pgque bench ${role}` });
+  // A connection that breaks makes its next query fail; without a listener it would end the process here.
+  client.on("error", () => undefined);
+  await client.connect();
+  return client;
+}
+
+function databaseUrl(url: string, database: string): string {
+  const changed = new URL(url);
+  changed.pathname = `/${database}`;
+  return changed.href;
+}

@@ -1,0 +1,90 @@
+import type pg from "pg";
+import { dueOf } from "../load/payload.ts";
+import type { Receive, Send, System, Workload } from "./system.ts";
+
+const schema = `
+  create schema skip_locked;
+  create table skip_locked.job (
+    id bigint generated always as identity primary key,
+    state text not null default 'ready',
+    payload text not null,
+    created_at timestamptz not null default now(),
+    claimed_at timestamptz
+  ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
+  create index job_ready on skip_locked.job (id) where state = 'ready';
+  -- Statistics for the planner before the first row: otherwise the first plan is made for a table of unknown size.
+  analyze skip_locked.job;`;
+
+const insert = "insert into skip_locked.job (payload) select unnest($1::text[])";
+
+// The pick is a CTE and not `id in (select … limit)`: there the planner may run the sub-select again for every row.
+const claim = `
+  with picked as materialized (
+    select id from skip_locked.job
+     where state = 'ready'
+     order by id
+     limit $1
+       for update skip locked
+  )
+  update skip_locked.job
+     set state = 'claimed', claimed_at = now()
+    from picked
+   where job.id = picked.id
+  returning job.id::text, job.payload`;
+
+const finish = "delete from skip_locked.job where id = any($1::bigint[])";
+
+/** The textbook queue table. */
+export const skipLocked: System = {
+  name: "skip-locked",
+  summary:
+    "one table; INSERT, claim by UPDATE of rows picked with FOR UPDATE SKIP LOCKED, finish by DELETE. The pick as in depesz, " +
+    '"What is SKIP LOCKED for" (2016); the three steps as in the system of that name in PgQue\'s xmin-horizon benchmark ' +
+    "(NikolayS/PgQue #80); our own wording of both",
+  settings: [
+    "partial index on id of what is ready: a claim reads no row that is already taken",
+    "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table: so that nobody can say it was not tuned",
+    "claims with synchronous_commit off, on a connection of their own, as pgque receives: a lost claim is only claimed again",
+    "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its consumers: always the plan a full table gets",
+  ],
+  schema: "skip_locked",
+  segments: null,
+  async open(workload) {
+    await workload.admin.query(schema);
+    const { producers, consumers } = workload;
+    const send = await Promise.all(Array.from({ length: producers }, () => producer(workload)));
+    const receive = await Promise.all(Array.from({ length: consumers }, () => consumer(workload)));
+    return { send, consumers: { kind: "pulled", receive } };
+  },
+};
+
+async function producer(workload: Workload): Promise<Send> {
+  const client = await workload.connect("producer");
+  return async (payloads) => {
+    await client.query({ name: "insert", text: insert, values: [payloads] });
+  };
+}
+
+async function consumer(workload: Workload): Promise<Receive> {
+  const claiming = await workload.connect("consumer claim", { synchronousCommit: "off" });
+  const finishing = await workload.connect("consumer finish");
+  await Promise.all([claiming, finishing].map(steadyPlans));
+  return async () => {
+    const { rows } = await claiming.query<[string, string]>({
+      name: "claim",
+      text: claim,
+      values: [workload.batch],
+      rowMode: "array",
+    });
+    if (rows.length === 0) return 0;
+    for (const [, payload] of rows) workload.tally.received(dueOf(payload));
+    const finished = await finishing.query({ name: "finish", text: finish, values: [rows.map(([id]) => id)] });
+    workload.tally.finished(finished.rowCount ?? 0);
+    return rows.length;
+  };
+}
+
+async function steadyPlans(client: pg.Client): Promise<void> {
+  const unwanted = ["seqscan", "bitmapscan", "hashjoin", "mergejoin"];
+  await client.query(unwanted.map((plan) => `set enable_${plan} = off`).join("; "));
+}

@@ -1,0 +1,198 @@
+import type { ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { majors, programs, type Major } from "./binaries.ts";
+import { freePort } from "./free-port.ts";
+import { exited, launch, ready } from "./process.ts";
+import { unprivileged, type Identity } from "./run-as.ts";
+import { startWatchdog, type Watchdog } from "./watchdog.ts";
+
+export interface PostgresOptions {
+  /** Major version, 14 to 18. Default: 17. */
+  major?: Major;
+  /** Settings of the server, as in postgresql.conf. */
+  settings?: Record<string, string | number | boolean>;
+  /** Survives a crash of the machine (fsync on). Default: false, which is faster. */
+  durable?: boolean;
+}
+
+export interface StopOptions {
+  /** As a crash would: no checkpoint, clients cut off. Default: false. */
+  immediate?: boolean;
+}
+
+const superuser = "postgres";
+const startTimeoutMs = 60_000;
+const stopTimeoutMs = 20_000;
+
+/**
+ * Starts a real PostgreSQL server from an npm package, on a free port of 127.0.0.1, with a random password, in a temporary folder.
+ * Takes about a second. The server and its folder are gone after `stop()`, and also when this process dies in any way.
+ *
+ * @throws Error when the server does not start; its log is kept, and the message names the file
+ */
+export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
+  const major = options.major ?? 17;
+  if (!majors.includes(major)) throw new Error(`expected \`major\` to be one of ${majors.join(", ")}, got: ${String(major)}`);
+  const folder = mkdtempSync(path.join(os.tmpdir(), "pgque-postgres-"));
+  const watchdog = startWatchdog(folder);
+  const server = new Postgres(major, folder, watchdog, { ...defaults(options.durable ?? false), ...options.settings });
+  try {
+    await server.create();
+    await server.start();
+    return server;
+  } catch (error) {
+    const log = path.join(os.tmpdir(), `${path.basename(folder)}.log`);
+    const tail = server.keepLog(log);
+    await server.stop({ immediate: true });
+    throw new Error(`PostgreSQL ${major} did not start, its log is in ${log}:\n${tail}`, { cause: error });
+  }
+}
+
+function defaults(durable: boolean): Record<string, string | number | boolean> {
+  return durable ? {} : { fsync: false, full_page_writes: false };
+}
+
+/** A running server. Stops itself at the end of an `await using` block. */
+export class Postgres implements AsyncDisposable {
+  readonly host = "127.0.0.1";
+  readonly user = superuser;
+  readonly password = randomBytes(18).toString("base64url");
+  readonly major: Major;
+  /** Temporary folder of this server. */
+  readonly folder: string;
+  /** The server's log. */
+  readonly log: string;
+  port = 0;
+  readonly #data: string;
+  readonly #identity: Identity = unprivileged();
+  readonly #watchdog: Watchdog;
+  readonly #settings: Record<string, string | number | boolean>;
+  #bin = "";
+  #process: ChildProcess | undefined;
+  #stopped: Promise<void> | undefined;
+
+  constructor(major: Major, folder: string, watchdog: Watchdog, settings: Record<string, string | number | boolean>) {
+    this.major = major;
+    this.folder = folder;
+    this.log = path.join(folder, "log");
+    this.#data = path.join(folder, "data");
+    this.#watchdog = watchdog;
+    this.#settings = settings;
+  }
+
+  /** Connects to database `postgres` as superuser. */
+  get url(): string {
+    return this.urlFor("postgres");
+  }
+
+  urlFor(database: string): string {
+    return `postgres://${this.user}:${this.password}@${this.host}:${this.port}/${encodeURIComponent(database)}`;
+  }
+
+  /** Process id of the server, undefined while it is stopped. */
+  get pid(): number | undefined {
+    return this.#process?.pid;
+  }
+
+  /** Writes the data folder (`initdb`). The password goes through a file that nobody else can read and that does not stay. */
+  async create(): Promise<void> {
+    chmodSync(this.folder, 0o711);
+    this.#bin = programs(this.major, this.#identity, this.folder);
+    mkdirSync(this.#data, { mode: 0o700 });
+    const passwordFile = path.join(this.folder, "password");
+    writeFileSync(passwordFile, this.password, { mode: 0o600 });
+    for (const file of [this.#data, passwordFile]) this.#give(file);
+    const child = launch(
+      path.join(this.#bin, "initdb"),
+      ["-D", this.#data, "-U", superuser, "-E", "UTF8", "--no-locale", "--auth=scram-sha-256", `--pwfile=${passwordFile}`, "--no-sync"],
+      this.#identity,
+      this.log,
+    );
+    if (child.pid) this.#watchdog.watch(child.pid);
+    const code = await exited(child);
+    rmSync(passwordFile, { force: true });
+    if (code !== 0) throw new Error(`initdb ended with ${code}`);
+  }
+
+  /** Starts the server again after `restart`'s stop, or for the first time. */
+  async start(): Promise<void> {
+    const attempts = this.port === 0 ? 3 : 1;
+    for (let attempt = 1; ; attempt++) {
+      // a free port may be taken by somebody else before the server gets to it
+      const port = this.port === 0 ? await freePort() : this.port;
+      const child = launch(path.join(this.#bin, "postgres"), this.#arguments(port), this.#identity, this.log);
+      if (child.pid) this.#watchdog.watch(child.pid);
+      this.#process = child;
+      if (await ready(child, this.#data, startTimeoutMs)) {
+        this.port = port;
+        return;
+      }
+      await this.#end("SIGQUIT");
+      const inUse = readFileSync(this.log, "utf8").includes("could not bind");
+      if (attempt === attempts || !inUse) throw new Error("the server ended before it was ready");
+    }
+  }
+
+  /** Stops the server, and starts it again on the same port with the same data. */
+  async restart(options: StopOptions = {}): Promise<void> {
+    await this.#end(options.immediate ? "SIGQUIT" : "SIGINT");
+    await this.start();
+  }
+
+  /** Stops the server and removes its folder. Further calls wait for the first. */
+  stop(options: StopOptions = {}): Promise<void> {
+    this.#stopped ??= (async () => {
+      await this.#end(options.immediate ? "SIGQUIT" : "SIGINT");
+      rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+      await this.#watchdog.dismiss();
+    })();
+    return this.#stopped;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stop();
+  }
+
+  /** Copies the log out of the folder and returns its end. */
+  keepLog(file: string): string {
+    try {
+      copyFileSync(this.log, file);
+      return readFileSync(file, "utf8").trimEnd().split("\n").slice(-10).join("\n");
+    } catch {
+      return "(no log)";
+    }
+  }
+
+  #arguments(port: number): string[] {
+    const settings = {
+      listen_addresses: this.host,
+      unix_socket_directories: "",
+      port,
+      ...this.#settings,
+    };
+    return ["-D", this.#data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${setting(value)}`])];
+  }
+
+  #give(file: string): void {
+    const { uid, gid } = this.#identity;
+    if (uid !== undefined && gid !== undefined) chownSync(file, uid, gid);
+  }
+
+  async #end(signal: NodeJS.Signals): Promise<void> {
+    const child = this.#process;
+    this.#process = undefined;
+    if (!child?.pid) return;
+    const over = exited(child).catch(() => "never started");
+    child.kill(signal);
+    const hard = setTimeout(() => child.kill("SIGQUIT"), stopTimeoutMs);
+    await over;
+    clearTimeout(hard);
+  }
+}
+
+function setting(value: string | number | boolean): string {
+  return typeof value === "boolean" ? (value ? "on" : "off") : String(value);
+}

@@ -1,0 +1,80 @@
+import { randomBytes } from "node:crypto";
+import { startPostgres, type Postgres, type PostgresOptions } from "@pgque/postgres";
+import pg from "pg";
+import { inject } from "vitest";
+import { asAdmin, createTemplate, databaseUrl, template, testSettings } from "./server.ts";
+
+/** A database of the test's own, with the schema `pgque` installed. Everything opened through it is closed by `drop()`. */
+export interface TestDatabase extends AsyncDisposable {
+  url: string;
+  connect(): Promise<pg.Client>;
+  pool(config?: pg.PoolConfig): pg.Pool;
+  drop(): Promise<void>;
+}
+
+/** A database on a server of the test's own: for horizons, prepared transactions, roles and crashes. */
+export interface OwnServer extends TestDatabase {
+  server: Postgres;
+}
+
+/** Clones the template on the server of the run. */
+export function freshDatabase(): Promise<TestDatabase> {
+  return cloneOn(inject("serverUrl"));
+}
+
+/** Starts a server for this test alone and makes a database on it. `drop()` stops the server. */
+export async function ownServer(options: PostgresOptions = {}): Promise<OwnServer> {
+  const server = await startPostgres({ ...options, settings: { ...testSettings, ...options.settings } });
+  await createTemplate(server.url);
+  const database = await cloneOn(server.url);
+  const drop = async () => {
+    await database.drop();
+    await server.stop();
+  };
+  return { ...database, server, drop, [Symbol.asyncDispose]: drop };
+}
+
+async function cloneOn(serverUrl: string): Promise<TestDatabase> {
+  const name = `pgque_test_${randomBytes(6).toString("hex")}`;
+  await asAdmin(serverUrl, (admin) => clone(admin, name));
+  const url = databaseUrl(serverUrl, name);
+  // an empty search_path, so that nothing works by luck
+  const config = { connectionString: url, options: "-c search_path=" };
+  const opened: { end(): Promise<void> }[] = [];
+  const drop = async () => {
+    await Promise.allSettled(opened.splice(0).map((connection) => connection.end()));
+    await asAdmin(serverUrl, (admin) => admin.query(`drop database if exists ${name} with (force)`));
+  };
+  return {
+    url,
+    async connect() {
+      const client = new pg.Client(config);
+      // a test that stops the server ends its connections too; what matters is what the queries say
+      client.on("error", () => undefined);
+      await client.connect();
+      opened.push(client);
+      return client;
+    },
+    pool(poolConfig = {}) {
+      const pool = new pg.Pool({ ...config, ...poolConfig });
+      pool.on("error", () => undefined);
+      opened.push({ end: () => (pool.ended ? Promise.resolve() : pool.end()) });
+      return pool;
+    },
+    drop,
+    [Symbol.asyncDispose]: drop,
+  };
+}
+
+/** Two clones at once collide on the template: one of them has to come again. */
+async function clone(admin: pg.Client, name: string): Promise<void> {
+  const busy = "55006";
+  for (;;) {
+    try {
+      await admin.query(`create database ${name} template ${template}`);
+      return;
+    } catch (error) {
+      if ((error as { code?: string }).code !== busy) throw error;
+    }
+  }
+}
