@@ -2,7 +2,14 @@ import os from "node:os";
 import { horizonNamed, systemNamed } from "./registry.ts";
 import { makeFolder, resultsFolder, writeFolder } from "./report/folder.ts";
 import { silent, type CellPlan, type Progress } from "./report/progress.ts";
-import { failedCell, resultsVersion, type CellResult, type CellSamples, type Machine, type Results } from "./report/results.ts";
+import {
+  failedCell,
+  resultsVersion,
+  type CellResult,
+  type CellSamples,
+  type Machine,
+  type Results,
+} from "./report/results.ts";
 import { figures, invalidity } from "./scenarios/verdict.ts";
 import { measureXmin } from "./scenarios/xmin.ts";
 import { openServer, type Server } from "./server.ts";

@@ -70,11 +70,19 @@ async function startEmbedded(settings: Settings): Promise<Postgres> {
 async function describe(url: string, embedded: Postgres | null): Promise<Server> {
   const open = (database: string | null, role: string): Promise<pg.Client> =>
     connect(database === null ? url : databaseUrl(url, database), role);
-  const client = await open(null, "set-up");
+  const client = await open(null, "set-up").catch((error: unknown) => {
+    throw new Error(
+      `cannot connect to ${withoutPassword(url)}: ${reasonOf(error)}. Is the server running, is the URL right?`,
+      {
+        cause: error,
+      },
+    );
+  });
   const { rows } = await client.query<{ name: string; value: string }>(
     "select name, current_setting(name) as value from unnest($1::text[]) as name",
     [[...reported, "server_version_num", "server_version"]],
   );
+  await requireCreateDatabase(client);
   const all = Object.fromEntries(rows.map(({ name, value }) => [name, value]));
   const { server_version_num: versionNumber, server_version: version, ...settings } = all;
   return {
@@ -99,6 +107,18 @@ async function describe(url: string, embedded: Postgres | null): Promise<Server>
   };
 }
 
+async function requireCreateDatabase(client: pg.Client): Promise<void> {
+  const { rows } = await client.query<{ role: string; allowed: boolean }>(
+    "select rolname as role, rolcreatedb or rolsuper as allowed from pg_roles where rolname = current_user",
+  );
+  if (rows[0]?.allowed) return;
+  await client.end();
+  throw new Error(
+    `expected role ${rows[0]?.role} to be allowed to create databases, one for each cell: ` +
+      `alter role ${rows[0]?.role} createdb, or leave the URL out for an embedded server`,
+  );
+}
+
 async function connect(connectionString: string, role: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString, application_name: `pgque bench ${role}` });
   // A connection that breaks makes its next query fail; without a listener it would end the process here.
@@ -111,4 +131,16 @@ function databaseUrl(url: string, database: string): string {
   const changed = new URL(url);
   changed.pathname = `/${database}`;
   return changed.href;
+}
+
+function withoutPassword(url: string): string {
+  const shown = new URL(url);
+  shown.password = "";
+  return shown.href;
+}
+
+/** Node's error for several refused addresses has an empty message. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(reasonOf).join(", ");
+  return error instanceof Error ? error.message : String(error);
 }

@@ -5,7 +5,7 @@ import { horizonNames, systemNames } from "./registry.ts";
 export interface BenchOptions {
   /** About two minutes, saturated, one repeat: indicative only. Default: false. */
   quick?: boolean;
-  /** The held phase of a cell, seconds. Default: 180, quick 12. */
+  /** The held phase of a cell, seconds. Default: 180, quick 15. */
   durationSeconds?: number;
   /** Messages a second, all producers together; 0 is saturated (closed loop). Default: 800, quick 0. */
   rate?: number;
@@ -74,7 +74,7 @@ export class BenchOptionError extends Error {
   }
 }
 
-const quickDefaults = { durationSeconds: 12, rate: 0, sendBatch: 10, repeat: 1 };
+const quickDefaults = { durationSeconds: 15, rate: 0, sendBatch: 10, repeat: 1 };
 const fullDefaults = { durationSeconds: 180, rate: 800, sendBatch: 1, repeat: 3 };
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
@@ -86,7 +86,7 @@ export function resolveSettings(options: BenchOptions): Settings {
   return {
     quick,
     mode: rate === 0 ? "saturated" : "paced",
-    cleanSeconds: quick ? Math.min(4, heldSeconds) : Math.min(30, Math.max(1, Math.round(heldSeconds / 6))),
+    cleanSeconds: quick ? Math.min(5, heldSeconds) : Math.min(30, Math.max(1, Math.round(heldSeconds / 6))),
     heldSeconds,
     recoverySecondsMax: quick ? Math.min(10, heldSeconds) : Math.max(10, Math.round(heldSeconds / 2)),
     rate,

@@ -19,7 +19,8 @@ const holderState = `
 /** What a report, an ORM's long transaction or a forgotten psql does: a snapshot and no writes. */
 export const repeatableRead: Horizon = {
   name: "repeatable-read",
-  summary: "an open REPEATABLE READ transaction that has read and goes on holding its snapshot; it has no transaction id",
+  summary:
+    "an open REPEATABLE READ transaction that has read and goes on holding its snapshot; it has no transaction id",
   async hold({ connect, admin }) {
     const client = await connect("holder");
     const look = async (): Promise<HolderState | undefined> =>

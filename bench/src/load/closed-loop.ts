@@ -17,7 +17,8 @@ export const closedLoop: Drive = (load, seconds, signal) =>
       throws: true,
       signal,
     });
-    for (const [index, send] of load.send.entries()) bench.add(`send ${index + 1}`, () => sendOnce(load, send), { async: true });
+    for (const [index, send] of load.send.entries())
+      bench.add(`send ${index + 1}`, () => sendOnce(load, send), { async: true });
     const pulled = load.consumers.kind === "pulled" ? load.consumers.receive : [];
     for (const [index, receive] of pulled.entries()) {
       bench.add(`receive ${index + 1}`, () => receiveOnce(load, receive, signal), { async: true });

@@ -15,7 +15,10 @@ async function timesOf(pid: number | string): Promise<ProcessTimes | null> {
   const line = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (line === null) return null;
   // The process name comes second, in brackets, and may itself hold brackets and spaces.
-  const fields = line.slice(line.lastIndexOf(")") + 2).split(" ").map(Number);
+  const fields = line
+    .slice(line.lastIndexOf(")") + 2)
+    .split(" ")
+    .map(Number);
   const [parent, user, system, reapedUser, reapedSystem] = [fields[1], fields[11], fields[12], fields[13], fields[14]];
   if (parent === undefined || user === undefined || system === undefined) return null;
   return { parent, own: user + system, reaped: (reapedUser ?? 0) + (reapedSystem ?? 0) };

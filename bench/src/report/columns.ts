@@ -53,7 +53,13 @@ export const moreColumns: Column[] = [
   { head: "deletes", cell: figure((cell) => cell.details?.tuplesDeleted, whole) },
   { head: "dead catalog rows", cell: figure((cell) => cell.details?.catalogDeadTuples.after, whole) },
   { head: "server CPU", cell: figure((cell) => cell.details?.serverCpuSeconds, seconds) },
-  { head: "harness busy", cell: figure((cell) => cell.details?.harness.busy, (busy) => `${whole(busy * 100)} %`) },
+  {
+    head: "harness busy",
+    cell: figure(
+      (cell) => cell.details?.harness.busy,
+      (busy) => `${whole(busy * 100)} %`,
+    ),
+  },
 ];
 
 function drained(row: Row): string {

@@ -35,12 +35,16 @@ export function caveats(results: Results): string[] {
   const { settings } = results;
   return [
     ...(settings.indicative
-      ? [`Indicative only: ${settings.heldSeconds} s held a cell, ${settings.repeat === 1 ? "one repeat" : `${settings.repeat} repeats`}.`]
+      ? [
+          `Indicative only: ${settings.heldSeconds} s held a cell, ${settings.repeat === 1 ? "one repeat" : `${settings.repeat} repeats`}.`,
+        ]
       : []),
     ...(settings.mode === "saturated"
       ? ["Saturated, and the harness shares the cores with the server: compare ratios, not rates."]
       : []),
-    ...(settings.embedded ? [] : ["On a server that was given: its own autovacuum settings apply, other work on it counts."]),
+    ...(settings.embedded
+      ? []
+      : ["On a server that was given: its own autovacuum settings apply, other work on it counts."]),
     ...(results.interrupted ? ["Interrupted: only what was measured until then."] : []),
   ];
 }

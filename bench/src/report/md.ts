@@ -24,7 +24,12 @@ export function markdownReport(results: Results): string {
     errors(rows),
     "## What was run",
     [
-      ...settings.systems.map((name) => `**${name}**: ${systemNamed(name).summary}.\n${systemNamed(name).settings.map((line) => `  - ${line}`).join("\n")}`),
+      ...settings.systems.map(
+        (name) =>
+          `**${name}**: ${systemNamed(name).summary}.\n${systemNamed(name)
+            .settings.map((line) => `  - ${line}`)
+            .join("\n")}`,
+      ),
       ...settings.horizons.map((name) => `**${name}**: ${horizonNamed(name).summary}.`),
     ]
       .map(item)
@@ -46,7 +51,9 @@ function table(columns: Column[], rows: Row[]): string {
   return [
     line(columns.map(({ head }) => head)),
     line(columns.map((_, index) => (index < 2 ? "---" : "--:"))),
-    ...rows.map((row) => line(columns.map(({ cell }, index) => (row.cells.length === 0 && index === 2 ? "error" : cell(row))))),
+    ...rows.map((row) =>
+      line(columns.map(({ cell }, index) => (row.cells.length === 0 && index === 2 ? "error" : cell(row)))),
+    ),
   ].join("\n");
 }
 
@@ -82,6 +89,8 @@ function settingsLines({ settings }: Results): string[] {
     `${settings.cleanSeconds} s clean, ${settings.heldSeconds} s held, then at most ${settings.recoverySecondsMax} s to drain, with nothing more sent; ${settings.repeat} repeat(s), systems in turn, a fresh database for each cell`,
     `every producer has one connection, every consumer two (receive and finish); all statements prepared`,
     `Pgque rotates ${rotation}`,
-    `PostgreSQL, ${settings.embedded ? "embedded" : "given"}: ${Object.entries(settings.server).map(([name, value]) => `${name} ${value}`).join(", ")}`,
+    `PostgreSQL, ${settings.embedded ? "embedded" : "given"}: ${Object.entries(settings.server)
+      .map(([name, value]) => `${name} ${value}`)
+      .join(", ")}`,
   ];
 }

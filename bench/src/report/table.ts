@@ -21,12 +21,16 @@ export function terminalReport(results: Results): string {
   });
   const rows = rowsOf(results);
   for (const [index, row] of rows.entries()) {
-    if (index === 0 || rows[index - 1]?.system !== row.system) table.push([{ colSpan: mainColumns.length, content: "" }]);
+    if (index === 0 || rows[index - 1]?.system !== row.system)
+      table.push([{ colSpan: mainColumns.length, content: "" }]);
     table.push(tableRow(row));
   }
   const partly = rows
     .filter(({ cells, errors }) => cells.length > 0 && errors.length > 0)
-    .map(({ system, horizon, errors }) => `${system}, ${horizon}: ${errors.length} of its cells failed: ${errors.join("; ")}`);
+    .map(
+      ({ system, horizon, errors }) =>
+        `${system}, ${horizon}: ${errors.length} of its cells failed: ${errors.join("; ")}`,
+    );
   return [table.toString(), "", ...findings(results), ...partly, "", caveats(results).join(" ")].join("\n");
 }
 

@@ -40,7 +40,8 @@ export function terminalProgress(stream: NodeJS.WriteStream): Progress {
     },
     sampled(sample) {
       const seconds = before === null ? 0 : sample.seconds - before.seconds;
-      const rate = before === null || seconds < 0.2 ? "" : `${whole((sample.dequeued - before.dequeued) / seconds)}/s, `;
+      const rate =
+        before === null || seconds < 0.2 ? "" : `${whole((sample.dequeued - before.dequeued) / seconds)}/s, `;
       if (before === null || seconds >= 0.2) before = sample;
       view.show(`${current}: ${phase}, ${rate}${whole(sample.deadTuples)} dead, backlog ${whole(sample.depth)}`);
     },
@@ -100,7 +101,14 @@ class BarView implements View {
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
     this.#bars = new MultiBar(
-      { format: "{bar} {left} left  {text}", stream, hideCursor: true, barsize: 20, clearOnComplete: true, linewrap: false },
+      {
+        format: "{bar} {left} left  {text}",
+        stream,
+        hideCursor: true,
+        barsize: 20,
+        clearOnComplete: true,
+        linewrap: false,
+      },
       Presets.shades_classic,
     );
   }

@@ -33,7 +33,11 @@ export async function runPhase<T>(
   const bystander = new Latencies();
   bench.load.tally.latency = new Latencies();
   const from = bench.sampler.samples.length;
-  const cpu = { server: await bench.serverCpu?.seconds(), harness: process.cpuUsage(), loop: performance.eventLoopUtilization() };
+  const cpu = {
+    server: await bench.serverCpu?.seconds(),
+    harness: process.cpuUsage(),
+    loop: performance.eventLoopUtilization(),
+  };
   const sample = async (): Promise<void> => phase.onSample(await bench.sampler.sample(phase.name));
   await sample();
   const startMs = performance.now();

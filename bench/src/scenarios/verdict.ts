@@ -47,7 +47,8 @@ export function figures(measured: Measured): Omit<CellResult, "system" | "horizo
 function details(measured: Measured, enqueued: number, dequeued: number): CellDetails {
   const { clean, held } = measured;
   const { first, last } = held;
-  const perMessage = (figure: number | null): number | null => (figure === null || dequeued === 0 ? null : figure / dequeued);
+  const perMessage = (figure: number | null): number | null =>
+    figure === null || dequeued === 0 ? null : figure / dequeued;
   return {
     seconds: held.seconds,
     enqueued,
@@ -74,7 +75,11 @@ function details(measured: Measured, enqueued: number, dequeued: number): CellDe
     xminAge: measured.xminAge,
     serverCpuSeconds: held.serverCpuSeconds,
     serverCpuMicrosPerMessage: perMessage(held.serverCpuSeconds === null ? null : held.serverCpuSeconds * 1_000_000),
-    harness: { cpuSeconds: held.harnessCpuSeconds, busy: held.harnessBusy, lateMs: measured.bench.load.lateness.summary() },
+    harness: {
+      cpuSeconds: held.harnessCpuSeconds,
+      busy: held.harnessBusy,
+      lateMs: measured.bench.load.lateness.summary(),
+    },
     calls: held.result,
     backlogAfterRecovery: measured.recovery.last.depth,
   };

@@ -8,7 +8,8 @@ export const consumerName = "bench";
 /** Pgque by its SQL functions alone, as a client in any language would call them. */
 export const pgque: System = {
   name: "pgque",
-  summary: "Pgque's SQL: send or send_batch, receive_messages, ack; rows are only ever inserted, and truncated by segment",
+  summary:
+    "Pgque's SQL: send or send_batch, receive_messages, ack; rows are only ever inserted, and truncated by segment",
   settings: [
     "receives with synchronous_commit off, on a connection of their own, as @pgque/worker does: a lost receive is only redelivered",
     "maintain() about once a second on a connection of its own: what every worker process does",

@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import type pg from "pg";
+import { ownServer } from "../../../test/support/database.ts";
+import { drain, maintain, makeQueue, receive, send } from "../support/queue.ts";
+
+/** A server that writes nothing on its own account. */
+const quiet = { wal_level: "minimal", max_wal_senders: 0, autovacuum: false, checkpoint_timeout: "1h" };
+
+test("2,000 idle polls take no transaction id and write no WAL, those that have something to skip one row at the most", async () => {
+  await using database = await ownServer({ settings: quiet });
+  const [client, other] = [await database.connect(), await database.connect()];
+  await makeQueue(client, ["c", "d"], { rotation_min_interval: "1 hour" });
+  await send(client, "one");
+  await drain(client);
+  await drain(client, "d");
+  // another consumer's retry, and an open transaction: both are skipped
+  await send(client, "two");
+  const got = await receive(client, "d");
+  await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [got.batch, got.ids]);
+  await drain(client);
+  await other.query("begin");
+  await send(other, "not committed");
+  // the catalog pages that a first call touches are pruned once, after the creation of the queue
+  for (let i = 0; i < 20; i++) await receive(client);
+  for (let i = 0; i < 5; i++) await maintain(client);
+
+  const before = await position(client);
+  const rows = await batchRows(client);
+  for (let i = 0; i < 2000; i++) expect((await receive(client)).payloads).toEqual([]);
+  for (let i = 0; i < 20; i++) expect(await maintain(client)).toBe(0);
+  const written = (await batchRows(client)) - rows;
+  expect(written).toBeLessThanOrEqual(1);
+  if (written === 0) expect(await position(client)).toEqual(before);
+  await other.query("rollback");
+});
+
+async function position(client: pg.Client): Promise<{ lsn: string; xmax: string }> {
+  const { rows } = await client.query("select pg_current_wal_insert_lsn()::text as lsn, pg_snapshot_xmax(pg_current_snapshot())::text as xmax");
+  return rows[0];
+}
+
+async function batchRows(client: pg.Client): Promise<number> {
+  const { rows } = await client.query("select count(*)::int as n from pgque.batch_1 where consumer_id <> 0");
+  return rows[0].n;
+}
