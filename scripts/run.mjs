@@ -20,7 +20,12 @@ const stamp = path.join(root, "node_modules", ".installed-lockfile");
 function fingerprint() {
   const hash = createHash("sha256");
   const packages = ["sql", "bench", "packages/cli", "packages/client", "packages/postgres", "packages/worker"];
-  const files = ["pnpm-lock.yaml", "pnpm-workspace.yaml", "package.json", ...packages.map((folder) => `${folder}/package.json`)];
+  const files = [
+    "pnpm-lock.yaml",
+    "pnpm-workspace.yaml",
+    "package.json",
+    ...packages.map((folder) => `${folder}/package.json`),
+  ];
   for (const file of files) hash.update(file).update(readFileSync(path.join(root, file)));
   return hash.update(`${process.platform} ${process.arch}`).digest("hex");
 }
@@ -32,7 +37,11 @@ function environment() {
 }
 
 function must(command, args) {
-  const { status, error } = spawnSync(command, args, { cwd: root, env: environment(), stdio: ["ignore", "inherit", "inherit"] });
+  const { status, error } = spawnSync(command, args, {
+    cwd: root,
+    env: environment(),
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   if (error) console.error(`${command}: ${error.message}`);
   if (status !== 0) process.exit(status ?? 1);
 }
@@ -41,7 +50,14 @@ function install() {
   const wanted = fingerprint();
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
   console.error(`installing (pnpm ${pnpmVersion}, once per lockfile) …`);
-  must("npx", ["-y", `pnpm@${pnpmVersion}`, "install", "--frozen-lockfile", "--reporter=append-only", "--loglevel=warn"]);
+  must("npx", [
+    "-y",
+    `pnpm@${pnpmVersion}`,
+    "install",
+    "--frozen-lockfile",
+    "--reporter=append-only",
+    "--loglevel=warn",
+  ]);
   writeFileSync(stamp, wanted);
 }
 

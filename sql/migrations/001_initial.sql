@@ -211,7 +211,7 @@ begin
     raise exception using
       errcode = 'PQ004',
       message = format('expected the %s name to have 1 to 57 bytes, got: %s', what,
-        coalesce(format('%s (%s bytes)', quote_literal(left(name, 80)), octet_length(name)), 'NULL')),
+        coalesce(quote_literal(left(name, 80)) || ' (' || octet_length(name) || ' bytes)', 'NULL')),
       hint = 'Choose a shorter name, it is shown everywhere.';
   end if;
 end
@@ -832,6 +832,9 @@ declare
   message_id constant bigint := nextval('message_seq_%1$s');
   headers constant jsonb := case when options is not null then send_headers(options) end;
 begin
+  if type_name is null then
+    perform refuse_type();
+  end if;
   if octet_length(payload) > %3$s then
     perform refuse_payload(octet_length(payload), %3$s);
   end if;
@@ -889,6 +892,16 @@ begin
 end
 $$;
 
+create function refuse_type() returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  raise exception using errcode = 'PQ004', message = 'expected a message type, got: NULL', hint = 'Leave the type out for the type "default".';
+end
+$$;
+
 -- schema/31_send_batch.sql
 
 -- Writes send_batch_<queue id>: inserts many messages in one statement and returns their ids in the order of the payloads.
@@ -917,6 +930,9 @@ declare
   ids bigint[];
   bytes int;
 begin
+  if type_name is null then
+    perform refuse_type();
+  end if;
   perform check_send_batch(payloads, headers);
   select max(octet_length(payload)) into bytes from unnest(payloads) as payload;
   if bytes > %3$s then

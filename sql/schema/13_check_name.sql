@@ -10,7 +10,7 @@ begin
     raise exception using
       errcode = 'PQ004',
       message = format('expected the %s name to have 1 to 57 bytes, got: %s', what,
-        coalesce(format('%s (%s bytes)', quote_literal(left(name, 80)), octet_length(name)), 'NULL')),
+        coalesce(quote_literal(left(name, 80)) || ' (' || octet_length(name) || ' bytes)', 'NULL')),
       hint = 'Choose a shorter name, it is shown everywhere.';
   end if;
 end

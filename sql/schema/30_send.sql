@@ -26,6 +26,9 @@ declare
   message_id constant bigint := nextval('message_seq_%1$s');
   headers constant jsonb := case when options is not null then send_headers(options) end;
 begin
+  if type_name is null then
+    perform refuse_type();
+  end if;
   if octet_length(payload) > %3$s then
     perform refuse_payload(octet_length(payload), %3$s);
   end if;
@@ -80,5 +83,15 @@ begin
     errcode = 'PQ004',
     message = format('payload too large: expected at most %s bytes, got: %s', bytes_max, bytes),
     hint = 'Store it elsewhere and send a reference, or raise payload_bytes_max of the queue.';
+end
+$$;
+
+create function refuse_type() returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  raise exception using errcode = 'PQ004', message = 'expected a message type, got: NULL', hint = 'Leave the type out for the type "default".';
 end
 $$;

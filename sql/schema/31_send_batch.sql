@@ -24,6 +24,9 @@ declare
   ids bigint[];
   bytes int;
 begin
+  if type_name is null then
+    perform refuse_type();
+  end if;
   perform check_send_batch(payloads, headers);
   select max(octet_length(payload)) into bytes from unnest(payloads) as payload;
   if bytes > %3$s then

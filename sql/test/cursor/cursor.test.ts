@@ -22,7 +22,10 @@ describe("a transaction that receives", () => {
       await send(a, "one");
       for (const call of ["pgque.receive('q', 'c')", "pgque.subscribe('q', 'other')", "pgque.maintain()"]) {
         await a.query(`begin isolation level ${level}`);
-        await expect(a.query(`select * from ${call}`)).rejects.toMatchObject({ code: "PQ005", message: expect.stringContaining(level) });
+        await expect(a.query(`select * from ${call}`)).rejects.toMatchObject({
+          code: "PQ005",
+          message: expect.stringContaining(level),
+        });
         await a.query("rollback");
       }
     });
@@ -34,7 +37,10 @@ describe("a transaction that receives", () => {
     const got = await receive(a);
     await a.query("begin isolation level repeatable read");
     await send(a, "four");
-    await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [got.batch, [got.ids[0]]]);
+    await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [
+      got.batch,
+      [got.ids[0]],
+    ]);
     expect(await ack(a, got.batch)).toBe(1);
     await a.query("commit");
     expect((await drain(a)).toSorted()).toEqual(["four", "one"]);
@@ -77,7 +83,8 @@ describe("a transaction that receives", () => {
     await makeQueue(a);
     await a.query("begin");
     await send(a, "one");
-    expect((await receive(a)).payloads).toEqual([]);
+    await send(b, "other");
+    expect((await receive(a)).payloads).toEqual(["other"]);
     await send(a, "two");
     await a.query("commit");
     expect(await drain(a)).toEqual(["one", "two"]);
@@ -109,6 +116,8 @@ describe("a transaction that subscribes", () => {
     await makeQueue(a, ["first"]);
     await a.query("begin");
     await send(a, "one");
+    // a later transaction ends first: now a's own id lies below the snapshot's xmax, and is not in its list
+    await send(b, "before");
     await a.query("select pgque.subscribe('q', 'late')");
     await send(a, "two");
     await a.query("commit");

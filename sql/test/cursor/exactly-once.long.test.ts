@@ -2,5 +2,6 @@ import { test } from "vitest";
 import { exactlyOnce } from "./exactly-once.ts";
 
 for (const seed of [1, 2, 3]) {
-  test(`every committed message reaches every consumer exactly once, for a minute, seed ${seed}`, () => exactlyOnce(60_000, seed));
+  test(`every committed message reaches every consumer exactly once, for a minute, seed ${seed}`, () =>
+    exactlyOnce(60_000, seed));
 }

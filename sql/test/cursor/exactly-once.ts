@@ -16,8 +16,12 @@ export async function exactlyOnce(durationMs: number, seed: number): Promise<voi
   const random = randomFrom(seed);
   const ledger = newLedger();
   const admin = await database.connect();
-  await admin.query(`select pgque.create_queue($1, '{"rotation_bytes": 8192, "rotation_period": "300 ms", "rotation_min_interval": "100 ms"}')`, [queue]);
-  for (const consumer of consumers) await admin.query("select pgque.subscribe($1, $2, '{\"from\":\"earliest\"}')", [queue, consumer]);
+  await admin.query(
+    `select pgque.create_queue($1, '{"rotation_bytes": 8192, "rotation_period": "300 ms", "rotation_min_interval": "100 ms"}')`,
+    [queue],
+  );
+  for (const consumer of consumers)
+    await admin.query('select pgque.subscribe($1, $2, \'{"from":"earliest"}\')', [queue, consumer]);
 
   const end = performance.now() + durationMs;
   const sending = { over: false };
@@ -29,7 +33,14 @@ export async function exactlyOnce(durationMs: number, seed: number): Promise<voi
   });
   const workers = consumers.flatMap((consumer) =>
     [1, 2, 3].map(async (i) => {
-      const task = { client: await database.connect(), queue, ledger, random, name: `${consumer}${i}`, until: () => sending.over };
+      const task = {
+        client: await database.connect(),
+        queue,
+        ledger,
+        random,
+        name: `${consumer}${i}`,
+        until: () => sending.over,
+      };
       await consume(task, consumer);
       await task.client.end();
     }),
@@ -65,7 +76,12 @@ function checkReceived(ledger: Ledger, consumer: string): void {
   const once = new Set(received);
   const missing = [...ledger.committed.keys()].filter((payload) => !once.has(payload));
   const phantom = [...once].filter((payload) => !ledger.committed.has(payload));
-  expect({ consumer, missing, phantom, duplicates: received.length - once.size }).toEqual({ consumer, missing: [], phantom: [], duplicates: 0 });
+  expect({ consumer, missing, phantom, duplicates: received.length - once.size }).toEqual({
+    consumer,
+    missing: [],
+    phantom: [],
+    duplicates: 0,
+  });
 }
 
 /**
@@ -95,7 +111,9 @@ async function subscribeWhileSending(
   await until(async () => {
     await receiveAll(client, ledger);
     const got = new Set(ledger.received.get("audit"));
-    return [...ledger.commitAsked].every(([payload, at]) => at < answered || !ledger.committed.has(payload) || got.has(payload));
+    return [...ledger.commitAsked].every(
+      ([payload, at]) => at < answered || !ledger.committed.has(payload) || got.has(payload),
+    );
   }, "the latecomer gets all that was committed after it subscribed");
   await client.end();
   const received = ledger.received.get("audit") ?? [];
@@ -107,6 +125,10 @@ async function subscribeWhileSending(
 async function receiveAll(client: import("pg").Client, ledger: Ledger): Promise<void> {
   const { rows } = await client.query("select batch_id, payload from pgque.receive($1, 'audit', 500)", [queue]);
   if (rows.length === 0) return pause(10);
-  note(ledger, "audit", rows.map((row) => row.payload as string));
+  note(
+    ledger,
+    "audit",
+    rows.map((row) => row.payload as string),
+  );
   await client.query("select pgque.ack($1)", [rows[0].batch_id]);
 }

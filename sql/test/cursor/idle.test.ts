@@ -16,7 +16,10 @@ test("2,000 idle polls take no transaction id and write no WAL, those that have 
   // another consumer's retry, and an open transaction: both are skipped
   await send(client, "two");
   const got = await receive(client, "d");
-  await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [got.batch, got.ids]);
+  await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [
+    got.batch,
+    got.ids,
+  ]);
   await drain(client);
   await other.query("begin");
   await send(other, "not committed");
@@ -35,7 +38,9 @@ test("2,000 idle polls take no transaction id and write no WAL, those that have 
 });
 
 async function position(client: pg.Client): Promise<{ lsn: string; xmax: string }> {
-  const { rows } = await client.query("select pg_current_wal_insert_lsn()::text as lsn, pg_snapshot_xmax(pg_current_snapshot())::text as xmax");
+  const { rows } = await client.query(
+    "select pg_current_wal_insert_lsn()::text as lsn, pg_snapshot_xmax(pg_current_snapshot())::text as xmax",
+  );
   return rows[0];
 }
 

@@ -64,7 +64,10 @@ export async function produce(task: Task, consumer: string): Promise<void> {
     await client.query("begin");
     if (random() < 0.1) got.push(...(await receiveAndAck(client, queue, consumer, 1 + Math.floor(random() * 20))));
     for (let part = 0; part < 1 + Math.floor(random() * 4); part++) {
-      const payloads = Array.from({ length: 1 + Math.floor(random() * 3) }, (_, i) => `${task.name}/${round}/${part}/${i}`);
+      const payloads = Array.from(
+        { length: 1 + Math.floor(random() * 3) },
+        (_, i) => `${task.name}/${round}/${part}/${i}`,
+      );
       const savepoint = random() < 0.3;
       const undo = savepoint && random() < 0.5;
       if (savepoint) await client.query("savepoint part");
@@ -92,7 +95,11 @@ export async function produce(task: Task, consumer: string): Promise<void> {
 }
 
 async function receiveAndAck(client: pg.Client, queue: string, consumer: string, max: number): Promise<string[]> {
-  const { rows } = await client.query("select batch_id, payload from pgque.receive($1, $2, $3)", [queue, consumer, max]);
+  const { rows } = await client.query("select batch_id, payload from pgque.receive($1, $2, $3)", [
+    queue,
+    consumer,
+    max,
+  ]);
   if (rows.length > 0) await client.query("select pgque.ack($1)", [rows[0].batch_id]);
   return rows.map((row) => row.payload as string);
 }
@@ -103,7 +110,11 @@ export async function consume(task: Task, consumer: string): Promise<void> {
   for (;;) {
     const over = task.until();
     const max = random() < 0.1 ? 1000 : 1 + Math.floor(random() * 100);
-    const { rows } = await client.query("select batch_id, payload from pgque.receive($1, $2, $3)", [queue, consumer, max]);
+    const { rows } = await client.query("select batch_id, payload from pgque.receive($1, $2, $3)", [
+      queue,
+      consumer,
+      max,
+    ]);
     if (rows.length === 0) {
       if (over) return;
       await pause(random() * 10);

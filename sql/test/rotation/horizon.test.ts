@@ -17,8 +17,16 @@ beforeAll(async () => {
 afterAll(() => database.drop());
 
 const holders: { name: string; hold: string[]; letGo: string[] }[] = [
-  { name: "a snapshot without a transaction id", hold: ["begin isolation level repeatable read", "select count(*) from public.elsewhere"], letGo: ["commit"] },
-  { name: "an idle transaction with a transaction id", hold: ["begin", "insert into public.elsewhere values (1)"], letGo: ["commit"] },
+  {
+    name: "a snapshot without a transaction id",
+    hold: ["begin isolation level repeatable read", "select count(*) from public.elsewhere"],
+    letGo: ["commit"],
+  },
+  {
+    name: "an idle transaction with a transaction id",
+    hold: ["begin", "insert into public.elsewhere values (1)"],
+    letGo: ["commit"],
+  },
   {
     name: "a prepared transaction",
     hold: ["begin", "insert into public.elsewhere values (1)", "prepare transaction 'held'"],
@@ -34,7 +42,10 @@ for (const { name, hold, letGo } of holders) {
               coalesce((select age(backend_xid) from pg_stat_activity where state like 'idle in%' and backend_xid is not null limit 1), -1) as writer,
               coalesce((select age(transaction) from pg_prepared_xacts limit 1), -1) as prepared`,
     );
-    expect(Math.max(rows[0].snapshot, rows[0].writer, rows[0].prepared), "somebody holds the horizon").toBeGreaterThanOrEqual(0);
+    expect(
+      Math.max(rows[0].snapshot, rows[0].writer, rows[0].prepared),
+      "somebody holds the horizon",
+    ).toBeGreaterThanOrEqual(0);
 
     const sizes: number[] = [];
     for (let round = 0; round < 10; round++) {

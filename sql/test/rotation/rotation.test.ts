@@ -175,7 +175,10 @@ describe("a truncation", () => {
     await makeQueue(a);
     const sent = await fillSegment(a);
     const got = await receive(a);
-    await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '1 day')", [got.batch, got.ids.slice(0, 10)]);
+    await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '1 day')", [
+      got.batch,
+      got.ids.slice(0, 10),
+    ]);
     await ack(a, got.batch);
     await maintain(a);
     await maintain(a);
@@ -205,6 +208,21 @@ describe("a truncation", () => {
     await maintain(a);
     expect((await ring(a)).bytes[0]).toBeGreaterThan(0);
     await b.query("commit");
+  });
+
+  test("looks again once it has its lock: an insert may have committed while it waited", async () => {
+    await makeQueue(a);
+    // so long that the interleaving does not depend on 20 ms
+    await a.query("alter function pgque.lock_segment set lock_timeout = '20s'");
+    await a.query("begin");
+    await send(a, "late");
+    await fillSegment(b);
+    await maintain(b);
+    await drain(b);
+    const truncation = await blocked(observer, b, "select pgque.truncate_segment(1, 0) as truncated");
+    await a.query("commit");
+    expect((await truncation.result).rows).toEqual([{ truncated: false }]);
+    expect(await drain(b)).toEqual(["late"]);
   });
 
   test("leaves the caller's lock_timeout alone", async () => {

@@ -17,7 +17,13 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-async function nack(client: pg.Client, batch: string, ids: string[], retryAfter = "0 s", reason: string | null = null): Promise<number> {
+async function nack(
+  client: pg.Client,
+  batch: string,
+  ids: string[],
+  retryAfter = "0 s",
+  reason: string | null = null,
+): Promise<number> {
   const { rows } = await client.query(
     "select pgque.nack(batch_id => $1, message_ids => $2, retry_after => $3, reason => $4) as n",
     [batch, ids, retryAfter, reason],
@@ -65,7 +71,10 @@ describe("ack", () => {
   test("of a message that is not in the batch is refused", async () => {
     await send(a, "one");
     const got = await receive(a);
-    await expect(ackSome(a, got.batch, ["99"])).rejects.toMatchObject({ code: "PQ003", message: expect.stringContaining("99") });
+    await expect(ackSome(a, got.batch, ["99"])).rejects.toMatchObject({
+      code: "PQ003",
+      message: expect.stringContaining("99"),
+    });
     expect(await openBatches(a)).toBe(1);
   });
 
@@ -94,7 +103,12 @@ describe("ack", () => {
     const got = await receive(a);
     await a.query("begin");
     await ackSome(a, got.batch, got.ids.slice(0, 1));
-    const second = await blocked(observer, b, "select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s') as n", [got.batch, got.ids]);
+    const second = await blocked(
+      observer,
+      b,
+      "select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s') as n",
+      [got.batch, got.ids],
+    );
     await a.query("commit");
     expect((await second.result).rows).toEqual([{ n: 1 }]);
     expect(await openBatches(a)).toBe(0);
@@ -148,12 +162,10 @@ describe("nack", () => {
     await send(a, "one");
     const { rows } = await a.query("select * from pgque.receive('q', 'c')");
     const message = rows[0];
-    await a.query("select pgque.nack($1, row($2, $1, $3, $4, null, now(), null, null, null, null)::pgque.message, '0 s', 'why')", [
-      message.batch_id,
-      message.msg_id,
-      message.type,
-      message.payload,
-    ]);
+    await a.query(
+      "select pgque.nack($1, row($2, $1, $3, $4, null, now(), null, null, null, null)::pgque.message, '0 s', 'why')",
+      [message.batch_id, message.msg_id, message.type, message.payload],
+    );
     const again = await a.query("select msg_id, retry_count from pgque.receive('q', 'c')");
     expect(again.rows).toEqual([{ msg_id: message.msg_id, retry_count: 1 }]);
   });
@@ -172,7 +184,8 @@ describe("nack", () => {
     const first = (await a.query("select * from pgque.receive_messages('q', 'c')")).rows[0];
     await nack(a, first.batch_id, [first.message_id]);
     const second = (await a.query("select * from pgque.receive_messages('q', 'c')")).rows[0];
-    for (const field of ["type", "headers", "created_at", "payload", "message_id"]) expect(second[field]).toEqual(first[field]);
+    for (const field of ["type", "headers", "created_at", "payload", "message_id"])
+      expect(second[field]).toEqual(first[field]);
   });
 });
 
@@ -187,7 +200,10 @@ describe("settle", () => {
     expect(rows[0].done).toBe(1);
     expect(await openBatches(a)).toBe(0);
     const again = await receive(a);
-    expect(Object.fromEntries(again.payloads.map((payload, i) => [payload, again.attempts[i]]))).toEqual({ retry: 2, release: 1 });
+    expect(Object.fromEntries(again.payloads.map((payload, i) => [payload, again.attempts[i]]))).toEqual({
+      retry: 2,
+      release: 1,
+    });
   });
 
   test("without anything to give back is an ack", async () => {
@@ -200,11 +216,15 @@ describe("settle", () => {
   test("refuses arrays that do not belong together", async () => {
     await send(a, "one");
     const { batch, ids } = await receive(a);
-    await expect(a.query("select pgque.settle($1, retry_ids => $2)", [batch, ids])).rejects.toMatchObject({ code: "PQ004" });
+    await expect(a.query("select pgque.settle($1, retry_ids => $2)", [batch, ids])).rejects.toMatchObject({
+      code: "PQ004",
+    });
     await expect(
       a.query("select pgque.settle($1, retry_ids => $2, retry_after => '{0 s}', release_ids => $2)", [batch, ids]),
     ).rejects.toMatchObject({ code: "PQ004", message: expect.stringContaining("in common") });
-    await expect(a.query("select pgque.settle($1, retry_ids => $2, retry_after => '{-1 s}')", [batch, ids])).rejects.toMatchObject({
+    await expect(
+      a.query("select pgque.settle($1, retry_ids => $2, retry_after => '{-1 s}')", [batch, ids]),
+    ).rejects.toMatchObject({
       code: "PQ004",
       message: expect.stringContaining("-00:00:01"),
     });
@@ -256,7 +276,9 @@ describe("a lease", () => {
     expect(await maintain(a)).toBe(1);
     await send(a, ...Array.from({ length: 300 }, (_, i) => `${i}`));
     for (let i = 0; i < 301; i++) await ack(a, (await receive(a, "c", 1)).batch);
-    const { rows } = await a.query("select settled_before::int as n from pgque.batch_1 where consumer_id = 1 order by n desc limit 1");
+    const { rows } = await a.query(
+      "select settled_before::int as n from pgque.batch_1 where consumer_id = 1 order by n desc limit 1",
+    );
     expect(rows[0].n, "everything before the last hundred is known to be settled").toBeGreaterThan(500);
     expect(open.payloads).toEqual(["0"]);
   });

@@ -3,10 +3,15 @@ import type pg from "pg";
 /** What the tests call most: plain SQL behind short names. */
 
 /** Creates a queue `q` that rotates whenever it is asked to, with these consumers from the earliest message on. */
-export async function makeQueue(client: pg.Client, consumers: string[] = ["c"], options: Record<string, unknown> = {}): Promise<void> {
+export async function makeQueue(
+  client: pg.Client,
+  consumers: string[] = ["c"],
+  options: Record<string, unknown> = {},
+): Promise<void> {
   const settings = { rotation_bytes: 8192, rotation_min_interval: "0 s", rotation_period: "1 day", ...options };
   await client.query("select pgque.create_queue('q', $1)", [settings]);
-  for (const consumer of consumers) await client.query(`select pgque.subscribe('q', $1, '{"from": "earliest"}')`, [consumer]);
+  for (const consumer of consumers)
+    await client.query(`select pgque.subscribe('q', $1, '{"from": "earliest"}')`, [consumer]);
 }
 
 export async function send(client: pg.Client, ...payloads: string[]): Promise<void> {
@@ -27,7 +32,13 @@ export interface Received {
   attempts: number[];
 }
 
-export async function receive(client: pg.Client, consumer = "c", max = 1000, lease = "30 s", worker: string | null = null): Promise<Received> {
+export async function receive(
+  client: pg.Client,
+  consumer = "c",
+  max = 1000,
+  lease = "30 s",
+  worker: string | null = null,
+): Promise<Received> {
   const { rows } = await client.query(
     "select * from pgque.receive_messages('q', $1, worker => $2, max_messages => $3, lease => $4)",
     [consumer, worker, max, lease],

@@ -1,0 +1,103 @@
+import { install, installedVersion, schemaVersion, script, uninstall } from "@pgque/sql";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+
+let database: TestDatabase;
+let client: pg.Client;
+
+beforeEach(async () => {
+  database = await freshDatabase();
+  client = await database.connect();
+  await uninstall(client);
+});
+afterEach(() => database.drop());
+
+test("installs once, and says so when it is there already", async () => {
+  expect(await installedVersion(client)).toBeNull();
+  expect(await install(client)).toEqual({ installed: true, version: schemaVersion });
+  expect(await install(client)).toEqual({ installed: false, version: schemaVersion });
+  expect((await client.query("select pgque.version()")).rows[0].version).toBe(schemaVersion);
+});
+
+test("twenty installers at once: one of them installs", async () => {
+  const clients = await Promise.all(Array.from({ length: 20 }, () => database.connect()));
+  const results = await Promise.all(clients.map((one) => install(one)));
+  expect(results.filter((result) => result.installed)).toHaveLength(1);
+});
+
+for (const schema of ["queues", "We\"ird Schéma %s $$ 'x'", "select"]) {
+  test(`works in a schema named ${schema}, beside another, with an empty search_path`, async () => {
+    await install(client);
+    await install(client, { schema });
+    const quoted = `"${schema.replaceAll('"', '""')}"`;
+    await client.query(`select ${quoted}.create_queue('q'), ${quoted}.subscribe('q', 'c')`);
+    await client.query(`select ${quoted}.send('q', 'hello')`);
+    const { rows } = await client.query(`select batch_id, payload from ${quoted}.receive('q', 'c')`);
+    expect(rows.map((row) => row.payload)).toEqual(["hello"]);
+    await client.query(`select ${quoted}.nack(batch_id => $1, message_ids => '{1}', retry_after => '0 s')`, [
+      rows[0].batch_id,
+    ]);
+    await client.query(`select ${quoted}.maintain()`);
+    expect((await client.query(`select payload from ${quoted}.receive('q', 'c')`)).rows).toEqual([
+      { payload: "hello" },
+    ]);
+    await expect(client.query("select pgque.send('q', 'x')")).rejects.toMatchObject({ code: "PQ001" });
+    await uninstall(client, { schema });
+    expect(await installedVersion(client, { schema })).toBeNull();
+    expect(await installedVersion(client)).toBe(schemaVersion);
+  });
+}
+
+test("refuses another version, and names both", async () => {
+  await install(client);
+  await client.query("update pgque.meta set version = '99.0.0'");
+  await expect(install(client)).rejects.toThrow(
+    `expected schema pgque to be of version ${schemaVersion} or not there yet, found version 99.0.0`,
+  );
+});
+
+test("an install that fails leaves nothing behind", async () => {
+  await client.query("create schema pgque");
+  await client.query("create table pgque.queue (mine int)");
+  await expect(install(client)).rejects.toThrow('"queue" already exists');
+  const { rows } = await client.query("select relname from pg_class where relnamespace = 'pgque'::regnamespace");
+  expect(rows).toEqual([{ relname: "queue" }]);
+});
+
+test("uninstall drops the schema, and nothing that is not ours", async () => {
+  await client.query("create schema pgque");
+  await client.query("create table pgque.mine (i int)");
+  await uninstall(client);
+  expect((await client.query("select to_regclass('pgque.mine') as mine")).rows[0].mine).not.toBeNull();
+});
+
+test("the script for a DBA does the same", async () => {
+  await client.query(script("by_hand"));
+  expect(await installedVersion(client, { schema: "by_hand" })).toBe(schemaVersion);
+});
+
+test("works as a plain owner of a schema, and gives PUBLIC nothing", async () => {
+  await install(client);
+  await client.query("select pgque.create_queue('q')");
+  const { rows } = await client.query(
+    `select p.proname
+       from pg_proc p
+      where p.pronamespace = 'pgque'::regnamespace
+        and has_function_privilege('public', p.oid, 'execute')`,
+  );
+  expect(rows.map((row) => row.proname)).toEqual([]);
+});
+
+test("every function that runs with its owner's rights pins its search_path", async () => {
+  await install(client);
+  await client.query("select pgque.create_queue('q')");
+  const { rows } = await client.query(
+    `select p.proname, p.proconfig
+       from pg_proc p
+      where p.pronamespace = 'pgque'::regnamespace
+        and p.prosecdef
+        and not coalesce('search_path=pgque, pg_temp' = any (p.proconfig), false)`,
+  );
+  expect(rows).toEqual([]);
+});
