@@ -509,6 +509,7 @@ begin
   perform generate_send(queue_id);
   perform generate_send_batch(queue_id);
   perform generate_receive(queue_id);
+  perform generate_ack(queue_id);
 end
 $$;
 
@@ -625,7 +626,7 @@ begin
   delete from queue q where q.id = old_id;
   perform generate_dispatchers();
   execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s, delayed_%1$s cascade', old_id);
-  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s', old_id);
+  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
   return 1;
 end
 $$;
@@ -716,64 +717,67 @@ $$;
 
 -- From a queue's name to its generated functions.
 --
--- send, send_batch and receive_messages take a queue's name; looking it up in a table and calling the queue's function by
--- EXECUTE would halve the rate of sends. So they are generated too, as a binary search over the names that runs no query,
--- and rewritten when a queue is created or dropped. They run with the caller's rights: who may use a queue is who may
+-- send, send_batch and receive_messages take a queue's name, and ack a batch id that holds its number. Looking it up in a table and
+-- calling the queue's function by EXECUTE would halve the rate of sends. So they are generated too, as a binary search that runs no
+-- query, and rewritten when a queue is created or dropped. They run with the caller's rights: who may use a queue is who may
 -- execute its functions.
 
--- The body of a dispatcher: a binary search for the name held by the variable, ending in call with %s for the queue's id.
-create function dispatch_branches(variable text, call text, names text[], ids int[]) returns text
+-- The body of a dispatcher: a binary search for the key among sorted ones, ending in call with %s for the queue's id.
+create function dispatch_branches(key text, call text, keys text[], ids int[]) returns text
 language plpgsql
 immutable
 set search_path from current
 as $$
 declare
-  half constant int := cardinality(names) / 2;
+  half constant int := cardinality(keys) / 2;
 begin
-  if cardinality(names) <= 4 then
+  if cardinality(keys) <= 4 then
     return (
-      select coalesce(string_agg(format('if %s = %L then %s end if;', variable, q.name, format(call, q.id)), E'\n'), '')
-        from unnest(names, ids) as q(name, id)
+      select coalesce(string_agg(format('if %s = %L then %s end if;', key, q.known, format(call, q.id)), E'\n'), '')
+        from unnest(keys, ids) as q(known, id)
     );
   end if;
-  return format(E'if %s collate "C" < %L then\n%s\nelse\n%s\nend if;', variable, names[half + 1],
-    dispatch_branches(variable, call, names[:half], ids[:half]),
-    dispatch_branches(variable, call, names[half + 1:], ids[half + 1:]));
+  return format(E'if %s < %L then\n%s\nelse\n%s\nend if;', key, keys[half + 1],
+    dispatch_branches(key, call, keys[:half], ids[:half]),
+    dispatch_branches(key, call, keys[half + 1:], ids[half + 1:]));
 end
 $$;
 
 -- Rewrites one dispatcher. head: its declaration up to the body; call: a statement that ends the function, with %s for the
--- queue's id. A name that is not in the search is looked up: a queue created a moment ago, or none.
-create function generate_dispatcher(head text, variable text, call text, fallback text) returns void
+-- queue's id; otherwise: what it does with a key that is not in the search.
+create function generate_dispatcher(head text, key text, call text, keys text[], ids int[], otherwise text) returns void
 language plpgsql
 set search_path from current
 as $generate$
-declare
-  names text[];
-  ids int[];
 begin
-  select coalesce(array_agg(q.name order by q.name collate "C"), '{}'), coalesce(array_agg(q.id order by q.name collate "C"), '{}')
-    into names, ids
-    from queue q;
   execute format(E'create or replace function %s\nlanguage plpgsql\nas $dispatch$\nbegin\n%s\n%s\nend\n$dispatch$',
-    head, dispatch_branches(variable, call, names, ids), fallback);
+    head, dispatch_branches(key, call, keys, ids), otherwise);
 end
 $generate$;
 
--- Rewrites all dispatchers from the registry.
+-- Rewrites all dispatchers from the registry. A name that they do not know is looked up: its queue was created a moment ago, or
+-- there is none.
 create function generate_dispatchers() returns void
 language plpgsql
 set search_path from current
 as $generate$
 declare
-  -- doubled percent signs, because the call passes through format() twice
   schema constant text := quote_ident(current_schema());
+  -- in calls that pass through format() once more
   escaped constant text := replace(schema, '%', '%%');
+  by_name constant text := 'queue_name collate "C"';
+  names text[];
+  name_ids int[];
+  ids int[];
 begin
+  select coalesce(array_agg(q.name order by q.name collate "C"), '{}'),
+         coalesce(array_agg(q.id order by q.name collate "C"), '{}'),
+         coalesce(array_agg(q.id order by q.id), '{}')
+    into names, name_ids, ids
+    from queue q;
   perform generate_dispatcher(
     'send(queue_name text, type_name text, payload text, options jsonb default null) returns bigint',
-    'queue_name',
-    'return ' || escaped || '.send_%s(type_name, payload, options);',
+    by_name, 'return ' || escaped || '.send_%s(type_name, payload, options);', names, name_ids,
     format($sql$
 declare
   message_id bigint;
@@ -783,8 +787,7 @@ begin
 end;$sql$, schema, schema));
   perform generate_dispatcher(
     'send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null) returns bigint[]',
-    'queue_name',
-    'return ' || escaped || '.send_batch_%s(type_name, payloads, headers);',
+    by_name, 'return ' || escaped || '.send_batch_%s(type_name, payloads, headers);', names, name_ids,
     format($sql$
 declare
   message_ids bigint[];
@@ -794,9 +797,12 @@ begin
 end;$sql$, schema, schema));
   perform generate_dispatcher(
     format('receive_messages(queue text, consumer text, worker text default null, max_messages int default 100, lease interval default ''30 s'') returns setof %s.received_message', schema),
-    'queue',
-    'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease); return;',
+    'queue collate "C"', 'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease); return;', names, name_ids,
     format('return query execute format(''select * from %%s.receive_%%s($1, $2, $3, $4)'', %1$L, %2$s.require_queue(queue)) using consumer, worker, max_messages, lease;', schema, schema));
+  perform generate_dispatcher(
+    'ack(batch_id bigint) returns int',
+    schema || '.batch_queue(batch_id)', 'return ' || escaped || '.ack_%s(batch_id);', ids::text[], ids,
+    format('return %s.ack_by_number(batch_id);', schema));
 end
 $generate$;
 
@@ -1015,6 +1021,92 @@ return send_batch(queue_name, 'default', payloads::text[], null);
 -- its xmax, and so in a later window. Sequences, commit order and long writers do not matter. A receive that rolls back
 -- takes its cursor row back with it.
 
+-- The statement that reads one page of a window, appends the batch row and returns the messages. with_late: looks for messages
+-- of transactions that were open when prev was taken, too. Most windows have none, and to start the scans is what costs.
+create function receive_page(queue_id int, with_late boolean) returns text
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  late text := '';
+begin
+  if with_late then
+    late := $sql$
+  (
+    select m.*
+      from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+     cross join lateral (
+       select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+         from message_%1$s m
+        where m.lane = 0
+          and m.txid = late.txid
+          and (m.txid, m.seq) > (position.last_txid, position.last_seq)
+          and (m.consumer_id is null or m.consumer_id = reader)
+        order by m.lane, m.txid, m.seq
+        limit max_messages
+     ) m
+     where late.txid >= position.last_txid
+       and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+     limit max_messages
+  )
+  union all
+$sql$;
+  end if;
+  return format(replace($sql$
+    return query
+    with window_messages as materialized (
+      select *
+        from (
+          -- late messages
+          (
+            select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+              from message_%1$s m
+             where m.lane = 0
+               and (m.txid, m.seq) > (
+                 case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+                 case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
+               )
+               and m.txid < pg_snapshot_xmax(position.next_snapshot)
+               and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+               and (m.consumer_id is null or m.consumer_id = reader)
+             order by m.lane, m.txid, m.seq
+             limit max_messages
+          )
+        ) page
+       limit max_messages
+    ),
+    picked as (
+      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
+        from window_messages w
+      having count(*) > 0
+    ),
+    new_batch as (
+      insert into batch_%1$s (
+        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
+        first_txid, first_seq, last_txid, last_seq, messages, settled_before, worker, lease_until
+      )
+      select current_segment, reader, position.n + 1,
+             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
+             -- a window is stored once per segment, its further batches refer to it
+             case when not k.keeps_window then position.prev_snapshot end,
+             case when not k.keeps_window then position.next_snapshot end,
+             case when k.keeps_window then position.window_n else position.n + 1 end,
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
+             case when position.n %% 64 = 0
+               then first_open_batch(%1$s, reader, 0, position.settled_before)
+               else position.settled_before
+             end,
+             receive_%1$s.worker, clock_timestamp() + lease
+        from picked p, (select position.segment = current_segment and attempt_no = 1) as k(keeps_window)
+      returning id, lease_until
+    )
+    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
+      from window_messages m
+     cross join new_batch b;
+$sql$, '          -- late messages', late), queue_id);
+end
+$generate$;
+
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
 --   1. READ COMMITTED only.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
@@ -1067,70 +1159,12 @@ begin
   started := clock_timestamp();
 
   for attempt_no in 1 .. 2 loop
-    return query
-    with window_messages as materialized (
-      (
-        select m.*
-          from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-         cross join lateral (
-           select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
-             from message_%1$s m
-            where m.lane = 0
-              and m.txid = late.txid
-              and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-              and (m.consumer_id is null or m.consumer_id = reader)
-            order by m.lane, m.txid, m.seq
-            limit max_messages
-         ) m
-         where late.txid >= position.last_txid
-           and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-         limit max_messages
-      )
-      union all
-      (
-        select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
-          from message_%1$s m
-         where m.lane = 0
-           and (m.txid, m.seq) > (
-             case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-             case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
-           )
-           and m.txid < pg_snapshot_xmax(position.next_snapshot)
-           and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-           and (m.consumer_id is null or m.consumer_id = reader)
-         order by m.lane, m.txid, m.seq
-         limit max_messages
-      )
-      limit max_messages
-    ),
-    picked as (
-      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
-        from window_messages w
-      having count(*) > 0
-    ),
-    new_batch as (
-      insert into batch_%1$s (
-        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
-        first_txid, first_seq, last_txid, last_seq, messages, settled_before, worker, lease_until
-      )
-      select current_segment, reader, position.n + 1,
-             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
-             -- a window is stored once per segment, its further batches refer to it
-             case when not k.keeps_window then position.prev_snapshot end,
-             case when not k.keeps_window then position.next_snapshot end,
-             case when k.keeps_window then position.window_n else position.n + 1 end,
-             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
-             case when position.n %% 64 = 0
-               then first_open_batch(%1$s, reader, 0, position.settled_before)
-               else position.settled_before
-             end,
-             receive_%1$s.worker, clock_timestamp() + lease
-        from picked p, (select position.segment = current_segment and attempt_no = 1) as k(keeps_window)
-      returning id, lease_until
-    )
-    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
-      from window_messages m
-     cross join new_batch b;
+    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
+       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
+      %3$s
+    else
+      %4$s
+    end if;
     if found then
       return;
     end if;
@@ -1152,7 +1186,7 @@ begin
 end
 $receive$;
 revoke all on function receive_%1$s(text, text, int, interval) from public
-$ddl$, queue_id, lock_seed('cursor', queue_id));
+$ddl$, queue_id, lock_seed('cursor', queue_id), receive_page(queue_id, true), receive_page(queue_id, false));
 end
 $generate$;
 
@@ -1409,37 +1443,62 @@ begin
 end
 $$;
 
--- Finishes a batch: 1 done, 0 (with a warning) unknown, already finished or lease lost.
-create function ack(batch_id bigint) returns int
+-- Finishes a batch: 1 done, 0 (with a warning) unknown, already finished or lease lost. For any batch id; the usual way is ack,
+-- which takes the queue's own ack_<queue id>.
+create function ack_by_number(batch_id bigint) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
-set enable_seqscan = off
 as $$
-declare
-  inserted int;
 begin
-  if to_regclass(format('outcome_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
-    perform warn_not_settled(batch_id);
-    return 0;
-  end if;
-  -- the usual case in one statement: the batch is there and has no outcome yet
-  execute format($sql$
-    insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
-    select %2$s, b.id, 1, true
-      from batch_%1$s_%2$s b
-     where b.id = $1
-    on conflict (batch_id, n, segment) do nothing
-  $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id;
-  get diagnostics inserted = row_count;
-  if inserted = 0 and settle_messages(batch_id, '{}', true) is null then
+  if settle_messages(batch_id, '{}', true) is null then
     perform warn_not_settled(batch_id);
     return 0;
   end if;
   return 1;
 end
 $$;
+
+-- Writes ack_<queue id>: the usual case, a batch without an outcome, in one static statement.
+create function generate_ack(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  branches text;
+begin
+  select string_agg(format($sql$
+    when %2$s then
+      insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
+      select %2$s, b.id, 1, true from batch_%1$s_%2$s b where b.id = ack_%1$s.batch
+      on conflict (batch_id, n, segment) do nothing;$sql$,
+      queue_id, segment), '' order by segment)
+    into branches
+    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
+
+  execute format($ddl$
+create or replace function ack_%1$s(batch bigint) returns int
+language plpgsql
+security definer
+set search_path from current
+set enable_seqscan = off
+as $ack$
+begin
+  case batch_segment(batch) %2$s
+    else
+      null;
+  end case;
+  if not found then
+    return ack_by_number(batch);
+  end if;
+  return 1;
+end
+$ack$;
+revoke all on function ack_%1$s(bigint) from public
+$ddl$, queue_id, branches);
+end
+$generate$;
 
 -- Acks some messages of a batch; it stays open until all are settled. 1 done (also when they were settled before), 0 (with a
 -- warning) unknown, already finished or lease lost. An id that is not in the batch is an error.

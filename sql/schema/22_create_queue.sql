@@ -9,6 +9,7 @@ begin
   perform generate_send(queue_id);
   perform generate_send_batch(queue_id);
   perform generate_receive(queue_id);
+  perform generate_ack(queue_id);
 end
 $$;
 
@@ -125,7 +126,7 @@ begin
   delete from queue q where q.id = old_id;
   perform generate_dispatchers();
   execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s, delayed_%1$s cascade', old_id);
-  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s', old_id);
+  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
   return 1;
 end
 $$;

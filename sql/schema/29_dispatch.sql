@@ -1,63 +1,66 @@
 -- From a queue's name to its generated functions.
 --
--- send, send_batch and receive_messages take a queue's name; looking it up in a table and calling the queue's function by
--- EXECUTE would halve the rate of sends. So they are generated too, as a binary search over the names that runs no query,
--- and rewritten when a queue is created or dropped. They run with the caller's rights: who may use a queue is who may
+-- send, send_batch and receive_messages take a queue's name, and ack a batch id that holds its number. Looking it up in a table and
+-- calling the queue's function by EXECUTE would halve the rate of sends. So they are generated too, as a binary search that runs no
+-- query, and rewritten when a queue is created or dropped. They run with the caller's rights: who may use a queue is who may
 -- execute its functions.
 
--- The body of a dispatcher: a binary search for the name held by the variable, ending in call with %s for the queue's id.
-create function dispatch_branches(variable text, call text, names text[], ids int[]) returns text
+-- The body of a dispatcher: a binary search for the key among sorted ones, ending in call with %s for the queue's id.
+create function dispatch_branches(key text, call text, keys text[], ids int[]) returns text
 language plpgsql
 immutable
 set search_path from current
 as $$
 declare
-  half constant int := cardinality(names) / 2;
+  half constant int := cardinality(keys) / 2;
 begin
-  if cardinality(names) <= 4 then
+  if cardinality(keys) <= 4 then
     return (
-      select coalesce(string_agg(format('if %s = %L then %s end if;', variable, q.name, format(call, q.id)), E'\n'), '')
-        from unnest(names, ids) as q(name, id)
+      select coalesce(string_agg(format('if %s = %L then %s end if;', key, q.known, format(call, q.id)), E'\n'), '')
+        from unnest(keys, ids) as q(known, id)
     );
   end if;
-  return format(E'if %s collate "C" < %L then\n%s\nelse\n%s\nend if;', variable, names[half + 1],
-    dispatch_branches(variable, call, names[:half], ids[:half]),
-    dispatch_branches(variable, call, names[half + 1:], ids[half + 1:]));
+  return format(E'if %s < %L then\n%s\nelse\n%s\nend if;', key, keys[half + 1],
+    dispatch_branches(key, call, keys[:half], ids[:half]),
+    dispatch_branches(key, call, keys[half + 1:], ids[half + 1:]));
 end
 $$;
 
 -- Rewrites one dispatcher. head: its declaration up to the body; call: a statement that ends the function, with %s for the
--- queue's id. A name that is not in the search is looked up: a queue created a moment ago, or none.
-create function generate_dispatcher(head text, variable text, call text, fallback text) returns void
+-- queue's id; otherwise: what it does with a key that is not in the search.
+create function generate_dispatcher(head text, key text, call text, keys text[], ids int[], otherwise text) returns void
 language plpgsql
 set search_path from current
 as $generate$
-declare
-  names text[];
-  ids int[];
 begin
-  select coalesce(array_agg(q.name order by q.name collate "C"), '{}'), coalesce(array_agg(q.id order by q.name collate "C"), '{}')
-    into names, ids
-    from queue q;
   execute format(E'create or replace function %s\nlanguage plpgsql\nas $dispatch$\nbegin\n%s\n%s\nend\n$dispatch$',
-    head, dispatch_branches(variable, call, names, ids), fallback);
+    head, dispatch_branches(key, call, keys, ids), otherwise);
 end
 $generate$;
 
--- Rewrites all dispatchers from the registry.
+-- Rewrites all dispatchers from the registry. A name that they do not know is looked up: its queue was created a moment ago, or
+-- there is none.
 create function generate_dispatchers() returns void
 language plpgsql
 set search_path from current
 as $generate$
 declare
-  -- doubled percent signs, because the call passes through format() twice
   schema constant text := quote_ident(current_schema());
+  -- in calls that pass through format() once more
   escaped constant text := replace(schema, '%', '%%');
+  by_name constant text := 'queue_name collate "C"';
+  names text[];
+  name_ids int[];
+  ids int[];
 begin
+  select coalesce(array_agg(q.name order by q.name collate "C"), '{}'),
+         coalesce(array_agg(q.id order by q.name collate "C"), '{}'),
+         coalesce(array_agg(q.id order by q.id), '{}')
+    into names, name_ids, ids
+    from queue q;
   perform generate_dispatcher(
     'send(queue_name text, type_name text, payload text, options jsonb default null) returns bigint',
-    'queue_name',
-    'return ' || escaped || '.send_%s(type_name, payload, options);',
+    by_name, 'return ' || escaped || '.send_%s(type_name, payload, options);', names, name_ids,
     format($sql$
 declare
   message_id bigint;
@@ -67,8 +70,7 @@ begin
 end;$sql$, schema, schema));
   perform generate_dispatcher(
     'send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null) returns bigint[]',
-    'queue_name',
-    'return ' || escaped || '.send_batch_%s(type_name, payloads, headers);',
+    by_name, 'return ' || escaped || '.send_batch_%s(type_name, payloads, headers);', names, name_ids,
     format($sql$
 declare
   message_ids bigint[];
@@ -78,9 +80,12 @@ begin
 end;$sql$, schema, schema));
   perform generate_dispatcher(
     format('receive_messages(queue text, consumer text, worker text default null, max_messages int default 100, lease interval default ''30 s'') returns setof %s.received_message', schema),
-    'queue',
-    'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease); return;',
+    'queue collate "C"', 'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease); return;', names, name_ids,
     format('return query execute format(''select * from %%s.receive_%%s($1, $2, $3, $4)'', %1$L, %2$s.require_queue(queue)) using consumer, worker, max_messages, lease;', schema, schema));
+  perform generate_dispatcher(
+    'ack(batch_id bigint) returns int',
+    schema || '.batch_queue(batch_id)', 'return ' || escaped || '.ack_%s(batch_id);', ids::text[], ids,
+    format('return %s.ack_by_number(batch_id);', schema));
 end
 $generate$;
 

@@ -7,6 +7,92 @@
 -- its xmax, and so in a later window. Sequences, commit order and long writers do not matter. A receive that rolls back
 -- takes its cursor row back with it.
 
+-- The statement that reads one page of a window, appends the batch row and returns the messages. with_late: looks for messages
+-- of transactions that were open when prev was taken, too. Most windows have none, and to start the scans is what costs.
+create function receive_page(queue_id int, with_late boolean) returns text
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  late text := '';
+begin
+  if with_late then
+    late := $sql$
+  (
+    select m.*
+      from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+     cross join lateral (
+       select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+         from message_%1$s m
+        where m.lane = 0
+          and m.txid = late.txid
+          and (m.txid, m.seq) > (position.last_txid, position.last_seq)
+          and (m.consumer_id is null or m.consumer_id = reader)
+        order by m.lane, m.txid, m.seq
+        limit max_messages
+     ) m
+     where late.txid >= position.last_txid
+       and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+     limit max_messages
+  )
+  union all
+$sql$;
+  end if;
+  return format(replace($sql$
+    return query
+    with window_messages as materialized (
+      select *
+        from (
+          -- late messages
+          (
+            select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+              from message_%1$s m
+             where m.lane = 0
+               and (m.txid, m.seq) > (
+                 case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+                 case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
+               )
+               and m.txid < pg_snapshot_xmax(position.next_snapshot)
+               and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+               and (m.consumer_id is null or m.consumer_id = reader)
+             order by m.lane, m.txid, m.seq
+             limit max_messages
+          )
+        ) page
+       limit max_messages
+    ),
+    picked as (
+      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
+        from window_messages w
+      having count(*) > 0
+    ),
+    new_batch as (
+      insert into batch_%1$s (
+        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
+        first_txid, first_seq, last_txid, last_seq, messages, settled_before, worker, lease_until
+      )
+      select current_segment, reader, position.n + 1,
+             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
+             -- a window is stored once per segment, its further batches refer to it
+             case when not k.keeps_window then position.prev_snapshot end,
+             case when not k.keeps_window then position.next_snapshot end,
+             case when k.keeps_window then position.window_n else position.n + 1 end,
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
+             case when position.n %% 64 = 0
+               then first_open_batch(%1$s, reader, 0, position.settled_before)
+               else position.settled_before
+             end,
+             receive_%1$s.worker, clock_timestamp() + lease
+        from picked p, (select position.segment = current_segment and attempt_no = 1) as k(keeps_window)
+      returning id, lease_until
+    )
+    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
+      from window_messages m
+     cross join new_batch b;
+$sql$, '          -- late messages', late), queue_id);
+end
+$generate$;
+
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
 --   1. READ COMMITTED only.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
@@ -59,70 +145,12 @@ begin
   started := clock_timestamp();
 
   for attempt_no in 1 .. 2 loop
-    return query
-    with window_messages as materialized (
-      (
-        select m.*
-          from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-         cross join lateral (
-           select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
-             from message_%1$s m
-            where m.lane = 0
-              and m.txid = late.txid
-              and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-              and (m.consumer_id is null or m.consumer_id = reader)
-            order by m.lane, m.txid, m.seq
-            limit max_messages
-         ) m
-         where late.txid >= position.last_txid
-           and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-         limit max_messages
-      )
-      union all
-      (
-        select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
-          from message_%1$s m
-         where m.lane = 0
-           and (m.txid, m.seq) > (
-             case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-             case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
-           )
-           and m.txid < pg_snapshot_xmax(position.next_snapshot)
-           and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-           and (m.consumer_id is null or m.consumer_id = reader)
-         order by m.lane, m.txid, m.seq
-         limit max_messages
-      )
-      limit max_messages
-    ),
-    picked as (
-      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
-        from window_messages w
-      having count(*) > 0
-    ),
-    new_batch as (
-      insert into batch_%1$s (
-        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
-        first_txid, first_seq, last_txid, last_seq, messages, settled_before, worker, lease_until
-      )
-      select current_segment, reader, position.n + 1,
-             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
-             -- a window is stored once per segment, its further batches refer to it
-             case when not k.keeps_window then position.prev_snapshot end,
-             case when not k.keeps_window then position.next_snapshot end,
-             case when k.keeps_window then position.window_n else position.n + 1 end,
-             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
-             case when position.n %% 64 = 0
-               then first_open_batch(%1$s, reader, 0, position.settled_before)
-               else position.settled_before
-             end,
-             receive_%1$s.worker, clock_timestamp() + lease
-        from picked p, (select position.segment = current_segment and attempt_no = 1) as k(keeps_window)
-      returning id, lease_until
-    )
-    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
-      from window_messages m
-     cross join new_batch b;
+    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
+       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
+      %3$s
+    else
+      %4$s
+    end if;
     if found then
       return;
     end if;
@@ -144,7 +172,7 @@ begin
 end
 $receive$;
 revoke all on function receive_%1$s(text, text, int, interval) from public
-$ddl$, queue_id, lock_seed('cursor', queue_id));
+$ddl$, queue_id, lock_seed('cursor', queue_id), receive_page(queue_id, true), receive_page(queue_id, false));
 end
 $generate$;
 

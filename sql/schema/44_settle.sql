@@ -79,37 +79,62 @@ begin
 end
 $$;
 
--- Finishes a batch: 1 done, 0 (with a warning) unknown, already finished or lease lost.
-create function ack(batch_id bigint) returns int
+-- Finishes a batch: 1 done, 0 (with a warning) unknown, already finished or lease lost. For any batch id; the usual way is ack,
+-- which takes the queue's own ack_<queue id>.
+create function ack_by_number(batch_id bigint) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
-set enable_seqscan = off
 as $$
-declare
-  inserted int;
 begin
-  if to_regclass(format('outcome_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
-    perform warn_not_settled(batch_id);
-    return 0;
-  end if;
-  -- the usual case in one statement: the batch is there and has no outcome yet
-  execute format($sql$
-    insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
-    select %2$s, b.id, 1, true
-      from batch_%1$s_%2$s b
-     where b.id = $1
-    on conflict (batch_id, n, segment) do nothing
-  $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id;
-  get diagnostics inserted = row_count;
-  if inserted = 0 and settle_messages(batch_id, '{}', true) is null then
+  if settle_messages(batch_id, '{}', true) is null then
     perform warn_not_settled(batch_id);
     return 0;
   end if;
   return 1;
 end
 $$;
+
+-- Writes ack_<queue id>: the usual case, a batch without an outcome, in one static statement.
+create function generate_ack(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  branches text;
+begin
+  select string_agg(format($sql$
+    when %2$s then
+      insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
+      select %2$s, b.id, 1, true from batch_%1$s_%2$s b where b.id = ack_%1$s.batch
+      on conflict (batch_id, n, segment) do nothing;$sql$,
+      queue_id, segment), '' order by segment)
+    into branches
+    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
+
+  execute format($ddl$
+create or replace function ack_%1$s(batch bigint) returns int
+language plpgsql
+security definer
+set search_path from current
+set enable_seqscan = off
+as $ack$
+begin
+  case batch_segment(batch) %2$s
+    else
+      null;
+  end case;
+  if not found then
+    return ack_by_number(batch);
+  end if;
+  return 1;
+end
+$ack$;
+revoke all on function ack_%1$s(bigint) from public
+$ddl$, queue_id, branches);
+end
+$generate$;
 
 -- Acks some messages of a batch; it stays open until all are settled. 1 done (also when they were settled before), 0 (with a
 -- warning) unknown, already finished or lease lost. An id that is not in the batch is an error.
