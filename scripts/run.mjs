@@ -9,8 +9,8 @@ import { createHash } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
+import { pnpm, pnpmVersion } from "./pnpm.mjs";
 
-const pnpmVersion = "12.21.0";
 const oldestNode = 20;
 const root = path.resolve(import.meta.dirname ?? new URL(".", import.meta.url).pathname, "..");
 const bin = path.join(root, "node_modules", ".bin");
@@ -50,26 +50,24 @@ function install() {
   const wanted = fingerprint();
   if (existsSync(stamp) && readFileSync(stamp, "utf8") === wanted) return;
   console.error(`installing (pnpm ${pnpmVersion}, once per lockfile) …`);
-  must("npx", [
-    "-y",
-    `pnpm@${pnpmVersion}`,
-    "install",
-    "--frozen-lockfile",
-    "--reporter=append-only",
-    "--loglevel=warn",
-  ]);
+  pnpm(["install", "--frozen-lockfile", "--reporter=append-only", "--loglevel=warn"], {
+    cwd: root,
+    env: environment(),
+    stdio: ["ignore", "inherit", "inherit"],
+  });
   writeFileSync(stamp, wanted);
 }
 
-/** Kills the child when this process is killed in a way that lets it do nothing about it (kill -9). */
+/** Ends the child when this process is killed in a way that lets it do nothing about it (kill -9): its pipe ends without a line. */
 function watch(child) {
   if (process.platform === "win32") return;
-  const watchdog = spawn("sh", ["-c", 'read -r _; kill -TERM "$0" 2>/dev/null', String(child.pid)], {
+  const watchdog = spawn("sh", ["-c", 'read -r _ || kill -TERM "$0" 2>/dev/null', String(child.pid)], {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,
   });
   watchdog.unref();
   watchdog.stdin.unref?.();
+  child.once("exit", () => watchdog.stdin.write("\n"));
 }
 
 /** npm started us, and npm may be killed: the wish to run went with it. */

@@ -1,0 +1,80 @@
+import { spawn } from "node:child_process";
+import { readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { describe, expect, test } from "vitest";
+import { freshDatabase } from "./support/database.ts";
+import { until } from "./support/until.ts";
+
+const root = path.resolve(import.meta.dirname, "..");
+const documents = [
+  "README.md",
+  "sql/README.md",
+  ...readdirSync(path.join(root, "docs"))
+    .filter((file) => file.endsWith(".md"))
+    .map((file) => `docs/${file}`),
+];
+const read = (file: string): string => readFileSync(path.join(root, file), "utf8");
+
+describe("documents", () => {
+  test("quote the examples as they are, every one of them", () => {
+    const quoted = new Set<string>();
+    for (const document of documents) {
+      for (const [, file = "", code] of read(document).matchAll(/<!-- (docs\/examples\/\S+) -->\n```\w+\n(.*?)```/gs)) {
+        expect(code, `${file} in ${document}`).toBe(read(file));
+        quoted.add(path.basename(file));
+      }
+    }
+    expect([...quoted].toSorted()).toEqual(readdirSync(path.join(root, "docs", "examples")).toSorted());
+  });
+
+  test("link to files that exist", () => {
+    for (const document of documents) {
+      for (const [, target = ""] of read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+        expect(
+          () => readdirOrFile(path.resolve(root, path.dirname(document), target)),
+          `${target} in ${document}`,
+        ).not.toThrow();
+      }
+    }
+  });
+});
+
+function readdirOrFile(file: string): void {
+  try {
+    readFileSync(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
+  }
+}
+
+test("the first minute runs as it is in the README", async () => {
+  await using database = await freshDatabase();
+  const child = spawn(process.execPath, [path.join(root, "docs/examples/first-minute.ts")], {
+    env: { ...process.env, DATABASE_URL: database.url },
+  });
+  const output = { text: "" };
+  child.stdout.on("data", (data: Buffer) => (output.text += data.toString()));
+  child.stderr.on("data", (data: Buffer) => (output.text += data.toString()));
+  const exited = new Promise((resolve) => child.once("exit", resolve));
+  await until(
+    () => child.exitCode !== null || (output.text.includes("charged 42") && output.text.includes("charged 43")),
+    `both orders are charged, got: ${output.text}`,
+  );
+  child.kill("SIGTERM");
+  expect({ code: await exited, output: output.text.split("\n").toSorted() }).toEqual({
+    code: 0,
+    output: ["", "charged 42", "charged 43"],
+  });
+});
+
+test("the SQL of the README runs as it is", async () => {
+  await using database = await freshDatabase();
+  const client = await database.connect();
+  const results = (await client.query(read("docs/examples/by-hand.sql"))) as unknown as {
+    rows: Record<string, unknown>[];
+  }[];
+  expect(results.flatMap(({ rows }) => rows).find((row) => "payload" in row)).toMatchObject({
+    type: "welcome",
+    payload: '{"to": "ada@example.org"}',
+  });
+});
