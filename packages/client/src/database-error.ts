@@ -1,0 +1,169 @@
+import { type Address, showAddress } from "./address.ts";
+import { PgqueError, type PgqueErrorCode, type PgqueErrorDetails } from "./errors.ts";
+import { field } from "./field.ts";
+
+/** What a failed statement was about. */
+export interface Failed {
+  address: Address;
+  schema: string;
+  queue?: string;
+  consumer?: string;
+}
+
+/** A failure, taken apart. */
+interface Failure {
+  cause: Error;
+  /** The server's code; empty when the error is not from the server. */
+  sqlstate: string;
+  /** The code of Node or of the driver; empty when it is from the server. */
+  systemCode: string;
+  where: string;
+  schema: string;
+  details: PgqueErrorDetails;
+}
+
+/** The error for an application: ours when it is about Pgque or the connection, otherwise the driver's own. */
+export function databaseError(cause: unknown, about: Failed): unknown {
+  if (!(cause instanceof Error) || cause instanceof PgqueError) return cause;
+  const code = codeOf(cause);
+  const fromServer = field(cause, "severity") !== undefined;
+  const { address, schema, ...names } = about;
+  const failure: Failure = {
+    cause,
+    sqlstate: fromServer ? code : "",
+    systemCode: fromServer ? "" : code,
+    where: showAddress(address),
+    schema,
+    details: { ...address, schema, ...names, ...(fromServer && { sqlstate: code }) },
+  };
+  return (
+    raised(failure) ??
+    missing(failure) ??
+    denied(failure) ??
+    unreachable(failure) ??
+    lost(failure) ??
+    unusable(failure) ??
+    cause
+  );
+}
+
+/** The error of a database without the schema. */
+export function notInstalled(where: string, schema: string, details: PgqueErrorDetails, cause?: Error): PgqueError {
+  const found = cause ? cause.message : "no such schema";
+  return new PgqueError(
+    "SCHEMA_NOT_INSTALLED",
+    `expected schema ${JSON.stringify(schema)} of Pgque in the database at ${where}, found: ${found}`,
+    {
+      hint: `Install it with \`${installCommand(schema)}\`, or name another with \`new Pgque(target, { schema })\``,
+      details,
+      cause,
+    },
+  );
+}
+
+/** The command that installs a schema, with its name quoted for a shell. */
+export function installCommand(schema: string): string {
+  return `npx pgque install${schema === "pgque" ? "" : ` --schema '${schema.replaceAll("'", "'\\''")}'`}`;
+}
+
+/** What the SQL functions raise. */
+const raisedCodes: Record<string, PgqueErrorCode> = {
+  PQ001: "QUEUE_NOT_FOUND",
+  PQ002: "CONSUMER_NOT_FOUND",
+  PQ003: "NOT_IN_BATCH",
+  PQ004: "INVALID_ARGUMENT",
+  PQ005: "ISOLATION_LEVEL",
+  PQ006: "LEASE_LOST",
+};
+
+/** Hints for those who call TypeScript, where the server's speak of SQL functions. */
+const hints: Partial<Record<PgqueErrorCode, string>> = {
+  QUEUE_NOT_FOUND: "Create it with `await pgque.ensure(queue)`",
+  CONSUMER_NOT_FOUND: "Register it with `await pgque.subscribe(queue, consumer)`",
+};
+
+/** Raised by our functions, or by the server because it cannot store what they were given. */
+function raised({ cause, sqlstate, details }: Failure): PgqueError | undefined {
+  const code = raisedCodes[sqlstate] ?? (sqlstate.startsWith("22") ? "INVALID_ARGUMENT" : undefined);
+  if (code === undefined) return undefined;
+  const serverHint = field(cause, "hint");
+  const hint = hints[code] ?? (typeof serverHint === "string" ? serverHint.replace(/\.$/, "") : undefined);
+  return new PgqueError(code, cause.message, { hint, details, cause });
+}
+
+/** The schema was checked at first use: it was dropped or replaced since. */
+function missing({ cause, sqlstate, where, schema, details }: Failure): PgqueError | undefined {
+  const isMissing = sqlstate === "42883" || sqlstate === "42P01" || sqlstate === "3F000";
+  return isMissing ? notInstalled(where, schema, details, cause) : undefined;
+}
+
+function denied({ cause, sqlstate, where, details }: Failure): PgqueError | undefined {
+  const login = sqlstate.startsWith("28");
+  if (!login && sqlstate !== "42501") return undefined;
+  const hint = login
+    ? "Check user and password"
+    : "Grant the role what it lacks, or connect as the role that installed the schema";
+  return new PgqueError("ACCESS_DENIED", `the database at ${where} refused: ${cause.message}`, {
+    hint,
+    details,
+    cause,
+  });
+}
+
+/** Starting or stopping, too many connections, no such database. */
+const noConnectionStates = new Set(["57P03", "53300", "3D000"]);
+const noConnectionCodes = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ENOENT"]);
+
+function unreachable({ cause, sqlstate, systemCode, where, details }: Failure): PgqueError | undefined {
+  const syscall = field(cause, "syscall");
+  const connecting =
+    syscall === "connect" ||
+    syscall === "getaddrinfo" ||
+    /^timeout e(xpired|xceeded)|due to connection timeout$/.test(cause.message);
+  if (!connecting && !noConnectionStates.has(sqlstate) && !noConnectionCodes.has(systemCode)) return undefined;
+  return new PgqueError("DATABASE_UNREACHABLE", `could not connect to the database at ${where}: ${reasonOf(cause)}`, {
+    hint: "Check that it runs, has a connection to spare, and is the one that the connection string should name",
+    details,
+    cause,
+  });
+}
+
+function lost({ cause, sqlstate, systemCode, where, details }: Failure): PgqueError | undefined {
+  const broken = systemCode === "ECONNRESET" || systemCode === "EPIPE" || systemCode === "ETIMEDOUT";
+  const ended = sqlstate.startsWith("57P") || sqlstate.startsWith("08");
+  if (!broken && !ended && !/^Connection terminated|is not queryable$/.test(cause.message)) return undefined;
+  return new PgqueError("CONNECTION_LOST", `lost the connection to the database at ${where}: ${cause.message}`, {
+    hint: "Whether the statement took effect is not known",
+    details,
+    cause,
+  });
+}
+
+function unusable({ cause, systemCode, details }: Failure): PgqueError | undefined {
+  if (cause.message.startsWith("Cannot use a pool after calling end")) {
+    return new PgqueError("CLOSED", "expected an open pool, this one was closed", {
+      hint: "Make a new Pgque",
+      details,
+      cause,
+    });
+  }
+  if (systemCode !== "ERR_INVALID_URL") return undefined;
+  // without its cause, which holds the whole string, password and all
+  return new PgqueError(
+    "INVALID_OPTION",
+    "expected a connection string like postgres://user:password@host:5432/database, got one that does not parse",
+    { hint: "Percent-encode special characters in user and password" },
+  );
+}
+
+/** Node tries every address of a name and reports the failures together. */
+function codeOf(error: Error): string {
+  const code = field(error, "code") ?? (error instanceof AggregateError ? field(error.errors[0], "code") : undefined);
+  return typeof code === "string" ? code : "";
+}
+
+/** The message; an AggregateError has none of its own. */
+function reasonOf(error: Error): string {
+  if (!(error instanceof AggregateError)) return error.message;
+  return error.errors.map((e: unknown) => (e instanceof Error ? e.message : String(e))).join("; ");
+}

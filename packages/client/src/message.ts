@@ -1,0 +1,49 @@
+import type { PgqueError } from "./errors.ts";
+import type { ReceivedRow } from "./functions.ts";
+import { decodePayload } from "./payload.ts";
+import type { Queue } from "./queue.ts";
+
+/** Further data of a message, beside its payload: trace ids, tenants. A JSON object. */
+export type Headers = Record<string, unknown>;
+
+/** One received message. */
+export interface Message<Payload = unknown> {
+  /** Stays the same through all attempts. */
+  readonly id: bigint;
+  /** The batch it came in. */
+  readonly batchId: bigint;
+  /** 1 the first time it is delivered. */
+  readonly attempt: number;
+  /** As given to `send`. Default: `default`. */
+  readonly type: string;
+  /** The output of the queue's payload schema. */
+  readonly payload: Payload;
+  /** As given to `send`; `{}` when none were. */
+  readonly headers: Headers;
+  /** When it was first sent. */
+  readonly createdAt: Date;
+}
+
+/** A message whose payload does not fit the schema of its queue. It is in the batch, under lease, like the others. */
+export interface InvalidMessage {
+  /** Its payload is the JSON as it was found, or the text when that is not JSON. */
+  readonly message: Message;
+  /** PAYLOAD_INVALID or PAYLOAD_NOT_JSON. */
+  readonly error: PgqueError;
+}
+
+/** The rows of one receive, in order, with their payloads read. */
+export async function readMessages<Output>(
+  queue: Queue<unknown, Output>,
+  rows: readonly ReceivedRow[],
+): Promise<{ messages: Message<Output>[]; invalid: InvalidMessage[] }> {
+  const messages: Message<Output>[] = [];
+  const invalid: InvalidMessage[] = [];
+  for (const { id, batchId, attempt, type, payload, headers, createdAt } of rows) {
+    const rest = { id, batchId, attempt, type, headers, createdAt };
+    const decoded = await decodePayload(queue, payload);
+    if ("error" in decoded) invalid.push({ message: { ...rest, payload: decoded.unreadable }, error: decoded.error });
+    else messages.push({ ...rest, payload: decoded.payload });
+  }
+  return { messages, invalid };
+}

@@ -1,0 +1,245 @@
+import { Batch } from "./batch.ts";
+import type { Connection } from "./connection.ts";
+import * as functions from "./functions.ts";
+import { type Headers, readMessages } from "./message.ts";
+import { integer, name, number, object, oneOf, problemsOf, refuse, show, text, type Check } from "./options.ts";
+import { encodeJson, encodePayloads } from "./payload.ts";
+import { sqlOptions, type Queue } from "./queue.ts";
+import type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";
+
+export interface SendOptions {
+  /** A JSON object that travels beside the payload. Default: none. */
+  headers?: Headers | undefined;
+  /** What kind of message it is, for queues that carry several. Default: `default`. */
+  type?: string | undefined;
+}
+
+export interface SubscribeOptions {
+  /** Where a new consumer begins. Default: the first consumer of a queue at the earliest message kept, later ones with what is sent from now on. */
+  from?: "earliest" | "latest" | undefined;
+}
+
+export interface ReceiveOptions {
+  /** Which consumer receives. It must be subscribed. Default: `default`. */
+  consumer?: string | undefined;
+  /** At most this many messages. 1 to 100000. Default: 100. */
+  max?: number | undefined;
+  /** Whose heartbeats keep the batch: see `heartbeat`. Default: nobody's, the lease alone counts. */
+  worker?: string | undefined;
+  /** How long the messages are this batch's alone, in milliseconds. 1 to 604800000 (7 days). Default: 30000. */
+  leaseMs?: number | undefined;
+}
+
+/** The consumer that is meant when none is named. */
+export const defaultConsumer = "default";
+
+const defaults = { type: "default", consumer: defaultConsumer, max: 100, leaseMs: 30_000, retryAfterMs: 60_000 };
+const dayMs = 86_400_000;
+const delayMs = number(0, 36_500 * dayMs);
+
+const sendChecks: Record<keyof SendOptions, Check> = { headers: object, type: text };
+const subscribeChecks: Record<keyof SubscribeOptions, Check> = { from: oneOf("earliest", "latest") };
+const receiveChecks: Record<keyof ReceiveOptions, Check> = {
+  consumer: name,
+  max: integer(1, 100_000),
+  worker: text,
+  leaseMs: integer(1, 7 * dayMs),
+};
+
+const nackChecks: Record<keyof NackOptions, Check> = { retryAfterMs: delayMs, reason };
+// an unknown name here could be a retry that is acked instead
+const settleChecks: Record<keyof SettleOptions, Check> = { retry: array, release: ids };
+const retryChecks: Record<keyof Retry, Check> = { id, afterMs: delayMs, reason };
+
+/**
+ * What can be done with queues, on one connection or pool. Every method throws a `PgqueError`: INVALID_OPTION before anything is sent;
+ * SCHEMA_NOT_INSTALLED, SCHEMA_VERSION, QUEUE_NOT_FOUND, ACCESS_DENIED, DATABASE_UNREACHABLE or CONNECTION_LOST from the database;
+ * and what its own description names. Other errors of Postgres come through as they are.
+ */
+export class Operations {
+  readonly #db: Connection;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  /**
+   * Creates a queue unless it is there. The settings of one that is there are left as they are.
+   *
+   * @returns true when it was created
+   */
+  async ensure(queue: Queue): Promise<boolean> {
+    return functions.createQueue(this.#db, queue.name, sqlOptions(queue.options));
+  }
+
+  /**
+   * Registers a consumer: a named reader that is given every message of the queue. Not in a transaction above READ COMMITTED.
+   *
+   * @param consumer any Unicode, 1 to 57 bytes of UTF-8
+   * @returns true when it is new
+   * @throws PgqueError ISOLATION_LEVEL
+   */
+  async subscribe(queue: Queue, consumer: string = defaultConsumer, options: SubscribeOptions = {}): Promise<boolean> {
+    refuse("subscribe", [name("consumer", consumer), ...problemsOf(options, subscribeChecks)]);
+    return functions.subscribe(this.#db, queue.name, consumer, options);
+  }
+
+  /**
+   * Removes a consumer, and with it what it has not received. Other consumers are not affected.
+   *
+   * @returns false when there was none
+   */
+  async unsubscribe(queue: Queue, consumer: string = defaultConsumer): Promise<boolean> {
+    refuse("unsubscribe", [name("consumer", consumer)]);
+    return functions.unsubscribe(this.#db, queue.name, consumer);
+  }
+
+  /**
+   * Sends one message.
+   *
+   * @returns its id
+   * @throws PgqueError PAYLOAD_INVALID, PAYLOAD_NOT_JSON, INVALID_ARGUMENT when it is larger than the queue allows
+   */
+  async send<Input>(queue: Queue<Input, unknown>, payload: NoInfer<Input>, options: SendOptions = {}): Promise<bigint> {
+    refuse("send", problemsOf(options, sendChecks));
+    const [json = ""] = await encodePayloads(queue, [payload], false);
+    return functions.send(this.#db, queue.name, options.type ?? defaults.type, json, headersOf(queue, options));
+  }
+
+  /**
+   * Sends many messages in one statement: all or none.
+   *
+   * @param options for each of them
+   * @returns their ids in the order of the payloads
+   * @throws PgqueError as `send`, with all issues of all payloads
+   */
+  async sendMany<Input>(
+    queue: Queue<Input, unknown>,
+    payloads: readonly NoInfer<Input>[],
+    options: SendOptions = {},
+  ): Promise<bigint[]> {
+    refuse("sendMany", [
+      Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
+      ...problemsOf(options, sendChecks),
+    ]);
+    if (payloads.length === 0) return [];
+    const texts = await encodePayloads(queue, payloads, true);
+    return functions.sendBatch(this.#db, queue.name, options.type ?? defaults.type, texts, headersOf(queue, options));
+  }
+
+  /**
+   * Receives messages, oldest first, and leases them. Does not wait: with nothing there the batch is empty. Not in a transaction above
+   * READ COMMITTED; in one, the consumer's other receivers wait until it ends, and what it sent itself is received after it.
+   *
+   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   */
+  async receive<Output>(queue: Queue<unknown, Output>, options: ReceiveOptions = {}): Promise<Batch<Output>> {
+    refuse("receive", problemsOf(options, receiveChecks));
+    const { consumer = defaults.consumer, max = defaults.max, worker = null, leaseMs = defaults.leaseMs } = options;
+    const rows = await functions.receiveMessages(this.#db, queue.name, consumer, worker, max, leaseMs);
+    const { messages, invalid } = await readMessages(queue, rows);
+    const [first] = rows;
+    return new Batch({ id: first?.batchId ?? null, messages, invalid, leasedUntil: first?.leasedUntil ?? null }, this);
+  }
+
+  /**
+   * Acks messages of a batch; without ids all that are not settled yet, whether they fit the schema or not.
+   *
+   * @returns false when the lease was lost, or the batch is unknown or finished: the messages may be delivered again
+   * @throws PgqueError NOT_IN_BATCH
+   */
+  async ack(batchId: bigint, messageIds?: readonly bigint[]): Promise<boolean> {
+    refuse("ack", [id("batchId", batchId), messageIds && ids("messageIds", messageIds)]);
+    return messageIds === undefined
+      ? functions.ack(this.#db, batchId)
+      : functions.ackMessages(this.#db, batchId, messageIds);
+  }
+
+  /**
+   * Gives messages of a batch back, to be tried again later, or as dead letters when their attempts are used up.
+   *
+   * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished
+   * @throws PgqueError NOT_IN_BATCH
+   */
+  async nack(batchId: bigint, messageIds: readonly bigint[], options: NackOptions = {}): Promise<number> {
+    refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...problemsOf(options, nackChecks)]);
+    const { retryAfterMs = defaults.retryAfterMs } = options;
+    return functions.nack(this.#db, batchId, messageIds, retryAfterMs, storable(options.reason));
+  }
+
+  /**
+   * Finishes a batch in one call: retries some messages, releases some, acks all others.
+   *
+   * @returns false when the lease was lost, or the batch is unknown or finished: nothing was settled
+   * @throws PgqueError NOT_IN_BATCH
+   */
+  async settle(batchId: bigint, options: SettleOptions = {}): Promise<boolean> {
+    refuse("settle", [id("batchId", batchId), ...problemsOf(options, settleChecks), ...retryProblems(options.retry)]);
+    const { retry = [], release = [] } = options;
+    const columns = {
+      ids: retry.map((r) => r.id),
+      afterMs: retry.map((r) => r.afterMs),
+      reasons: retry.map((r) => storable(r.reason)),
+    };
+    return functions.settle(this.#db, batchId, columns, release);
+  }
+
+  /**
+   * Keeps alive every batch that was received with this worker name. Send one every third of `ttlMs`.
+   *
+   * @param ttlMs how long it counts, in milliseconds, 1 to 86400000 (a day). Default: 15000
+   */
+  async heartbeat(worker: string, ttlMs: number = 15_000): Promise<void> {
+    refuse("heartbeat", [text("worker", worker), integer(1, dayMs)("ttlMs", ttlMs)]);
+    return functions.heartbeat(this.#db, worker, ttlMs);
+  }
+
+  /**
+   * Does what is due: gives messages of ended leases back, promotes delayed ones, rotates and truncates segments. Cheap; workers call it
+   * about once a second, any number of them. Without a queue: all queues.
+   *
+   * @returns how many things were done
+   * @throws PgqueError ISOLATION_LEVEL
+   */
+  async maintain(queue?: Queue): Promise<number> {
+    return functions.maintain(this.#db, queue?.name ?? null);
+  }
+}
+
+function headersOf(queue: Queue, { headers }: SendOptions): string | null {
+  return headers === undefined ? null : encodeJson(queue.name, "headers", headers);
+}
+
+function id(name: string, value: unknown): string | undefined {
+  return typeof value === "bigint" ? undefined : `expected \`${name}\` to be a bigint, got: ${show(value)}`;
+}
+
+function ids(name: string, value: unknown): string | undefined {
+  return Array.isArray(value) && value.every((v) => typeof v === "bigint")
+    ? undefined
+    : `expected \`${name}\` to be an array of bigints, got: ${show(value)}`;
+}
+
+function array(name: string, value: unknown): string | undefined {
+  return Array.isArray(value) ? undefined : `expected \`${name}\` to be an array, got: ${show(value)}`;
+}
+
+/** What is wrong with each retry; `id` and `afterMs` must be there. */
+function retryProblems(retry: readonly Retry[] | undefined): string[] {
+  if (!Array.isArray(retry)) return [];
+  return retry.flatMap((r: Retry, i) => {
+    const given: unknown = r && { ...r, id: r.id ?? null, afterMs: r.afterMs ?? null };
+    return problemsOf(given, retryChecks).map((problem) => `retry[${i}]: ${problem}`);
+  });
+}
+
+function reason(name: string, value: unknown): string | undefined {
+  return value === undefined || value === null || typeof value === "string"
+    ? undefined
+    : `expected \`${name}\` to be a string, got: ${show(value)}`;
+}
+
+/** A reason is often the message of somebody's error: what Postgres cannot store must not keep a batch from being settled. */
+function storable(reason: string | null | undefined): string | null {
+  return reason?.replaceAll("\0", "\u{FFFD}").toWellFormed() ?? null;
+}

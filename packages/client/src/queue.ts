@@ -1,0 +1,80 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { field } from "./field.ts";
+import { integer, name as queueName, problemsOf, refuse, show, type Check } from "./options.ts";
+
+/** Settings of a queue. They take effect when the queue is created; one that exists keeps its own. */
+export interface QueueOptions {
+  /** A message is delivered at most this often again, then becomes a dead letter. 0 to 32000. Default: 5. */
+  maxRetries?: number | undefined;
+  /** A segment is full at this size and the next one takes over. At least 8192. Default: 67108864 (64 MiB). */
+  rotationBytes?: number | undefined;
+  /** … or this long after its first message. At least 1. Default: 600000 (10 min). */
+  rotationPeriodMs?: number | undefined;
+  /** … but never within this long of the last rotation. Default: 30000. */
+  rotationMinIntervalMs?: number | undefined;
+  /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB). */
+  payloadBytesMax?: number | undefined;
+}
+
+/** What `defineQueue` takes: the settings, and the schema of the payload. */
+export interface QueueDefinition<Schema extends StandardSchemaV1> extends QueueOptions {
+  /**
+   * What a payload looks like: any Standard Schema (zod, valibot, arktype, …). Payloads are checked when they are sent and again
+   * when they are received, as the JSON that they are then: a date is a string. Default: any JSON, typed `unknown`.
+   */
+  payload?: Schema | undefined;
+}
+
+/** A queue as the application knows it: its name, settings and payload type. Makes no connection and creates nothing. */
+export interface Queue<Input = unknown, Output = Input> {
+  readonly name: string;
+  readonly options: Readonly<QueueOptions>;
+  readonly payload: StandardSchemaV1<Input, Output> | undefined;
+}
+
+const checks: Record<keyof QueueDefinition<StandardSchemaV1>, Check> = {
+  payload: standardSchema,
+  maxRetries: integer(0, 32_000),
+  rotationBytes: integer(8192, Number.MAX_SAFE_INTEGER),
+  rotationPeriodMs: integer(1, Number.MAX_SAFE_INTEGER),
+  rotationMinIntervalMs: integer(0, Number.MAX_SAFE_INTEGER),
+  payloadBytesMax: integer(1, 1_000_000_000),
+};
+
+/**
+ * Describes a queue, once, for senders and receivers. What is sent is the schema's input, what is received its output.
+ *
+ * @param name any Unicode, 1 to 57 bytes of UTF-8
+ * @throws PgqueError INVALID_OPTION naming everything that is wrong
+ */
+export function defineQueue<Schema extends StandardSchemaV1 = StandardSchemaV1<unknown, unknown>>(
+  name: string,
+  definition?: QueueDefinition<Schema>,
+): Queue<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>>;
+export function defineQueue(name: string, definition: QueueDefinition<StandardSchemaV1> = {}): Queue {
+  refuse(`defineQueue(${show(name)})`, [queueName("name", name), ...problemsOf(definition, checks)]);
+  const { payload, ...options } = definition;
+  return Object.freeze({ name, options: Object.freeze(options), payload });
+}
+
+function standardSchema(name: string, value: unknown): string | undefined {
+  const standard = field(value, "~standard");
+  return field(standard, "version") === 1 && typeof field(standard, "validate") === "function"
+    ? undefined
+    : `expected \`${name}\` to be a Standard Schema (zod, valibot, arktype, …), got: ${show(value)}`;
+}
+
+/** The settings in the words of the SQL function `create_queue`. */
+export function sqlOptions(options: QueueOptions): Record<string, unknown> {
+  return {
+    max_retries: options.maxRetries,
+    rotation_bytes: options.rotationBytes,
+    rotation_period: milliseconds(options.rotationPeriodMs),
+    rotation_min_interval: milliseconds(options.rotationMinIntervalMs),
+    payload_bytes_max: options.payloadBytesMax,
+  };
+}
+
+function milliseconds(value: number | undefined): string | undefined {
+  return value === undefined ? undefined : `${value} milliseconds`;
+}

@@ -1,0 +1,189 @@
+import { createServer } from "node:net";
+import { Client, Pool } from "pg";
+import { describe, expect, test, vi } from "vitest";
+import { defineQueue, Pgque } from "@pgque/client";
+import { backendPid } from "../../../test/support/interleave.ts";
+import { failure, freshClient } from "./support/client.ts";
+
+const { database } = await freshClient();
+const orders = defineQueue("orders");
+
+/** A port that nobody listens on. */
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address ? address.port : 0;
+}
+
+/** Everything that an error could end up showing in a log. */
+function everything(error: Error): string {
+  const cause = error.cause instanceof Error ? everything(error.cause) : "";
+  return [error.stack, JSON.stringify(Object.getOwnPropertyDescriptors(error)), cause].join();
+}
+
+describe("making a Pgque", () => {
+  test("connects to nothing, and closing it unused is fine, any number of times", async () => {
+    const pgque = new Pgque("postgres://nobody@127.0.0.1:1/nowhere", { schema: "s" });
+    expect(pgque.schema).toBe("s");
+    expect(pgque.pool.totalCount).toBe(0);
+    await Promise.all([pgque.close(), pgque.close()]);
+    await pgque.close();
+  });
+
+  test("takes a connection string, the options of a pool, or a pool", async () => {
+    for (const target of [database.url, { connectionString: database.url, max: 1 }, database.pool()]) {
+      await using pgque = new Pgque(target);
+      expect(await pgque.maintain()).toBeTypeOf("number");
+    }
+  });
+
+  test.for<[string, unknown, string]>([
+    ["no target", undefined, "got: undefined. Is the environment variable set?"],
+    ["an empty one", "", "got: ''. Is the environment variable set?"],
+    ["a number", 5432, "got: 5432"],
+    ["a client", new Client(), "use `pgque.on(client)` or `pgque.using(client)`"],
+  ])("refuses %s", async ([, target, message]) => {
+    const error = await failure(() => new Pgque(target as string));
+    expect(error.code).toBe("INVALID_OPTION");
+    expect(error.message).toContain(message);
+  });
+
+  test("refuses unknown options and a schema that is no name", async () => {
+    const error = await failure(() => new Pgque(database.url, { schema: 7, shema: "x" } as never));
+    expect(error.details.problems).toEqual([
+      "expected `schema` to be a string, got: 7",
+      "unknown option `shema`, known: schema, prepare",
+    ]);
+  });
+});
+
+test("statements are prepared on request only, once per connection and schema", async () => {
+  for (const prepare of [undefined, true]) {
+    const client = await database.connect();
+    const mine = new Pgque(database.pool(), { prepare }).on(client);
+    await mine.ensure(orders);
+    for (let i = 0; i < 3; i++) await mine.send(orders, i);
+    const { rows } = await client.query("select statement from pg_prepared_statements order by 1");
+    expect(rows.map(({ statement }) => /pgque\.\w+/.exec(statement)?.[0])).toEqual(
+      prepare ? ["pgque.create_queue", "pgque.send"] : [],
+    );
+  }
+});
+
+describe("close", () => {
+  test("ends its own pool; what is called after it says so", async () => {
+    const pgque = new Pgque(database.url);
+    await pgque.maintain();
+    await pgque.close();
+    expect(pgque.pool.ended).toBe(true);
+    expect(pgque.pool.totalCount).toBe(0);
+    expect((await failure(pgque.maintain())).code).toBe("CLOSED");
+  });
+
+  test("leaves the application's pool alone", async () => {
+    const pool = database.pool();
+    await new Pgque(pool).close();
+    expect(await new Pgque(pool).maintain()).toBeTypeOf("number");
+    expect(pool.ended).toBe(false);
+  });
+});
+
+describe("a database that cannot be reached", () => {
+  test("is named by host and port, never with its password", async () => {
+    const port = await closedPort();
+    await using pgque = new Pgque(`postgres://me:s3cret@127.0.0.1:${port}/app`);
+    const error = await failure(pgque.send(orders, 1));
+    expect(error.code).toBe("DATABASE_UNREACHABLE");
+    expect(error.details).toMatchObject({ host: "127.0.0.1", port, database: "app" });
+    expect(error.message).toContain(
+      `could not connect to the database at 127.0.0.1:${port}, database "app": connect ECONNREFUSED`,
+    );
+    expect(error.cause).toBeInstanceOf(Error);
+    expect(everything(error)).not.toContain("s3cret");
+  });
+
+  test("by a name with several addresses, or by one that does not exist, is the same error", async () => {
+    const port = await closedPort();
+    for (const host of ["localhost", "no-such-host.invalid"]) {
+      await using pgque = new Pgque({ host, port, password: "s3cret", user: "me" });
+      const error = await failure(pgque.maintain());
+      expect(error.code).toBe("DATABASE_UNREACHABLE");
+      expect(error.message).toContain(`${host}:${port}`);
+      expect(error.message).toMatch(/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/);
+      expect(everything(error)).not.toContain("s3cret");
+    }
+  });
+
+  test("because it never answers, or every connection is in use, is the same error", async () => {
+    await using pgque = new Pgque({ connectionString: database.url, max: 1, connectionTimeoutMillis: 50 });
+    const held = await pgque.pool.connect();
+    expect((await failure(pgque.maintain())).code).toBe("DATABASE_UNREACHABLE");
+    held.release();
+  });
+
+  test("because it is not there on the server is the same error", async () => {
+    const url = new URL(database.url);
+    url.pathname = "/no_such_database";
+    await using pgque = new Pgque(url.href);
+    const error = await failure(pgque.maintain());
+    expect(error.code).toBe("DATABASE_UNREACHABLE");
+    expect(error.details.sqlstate).toBe("3D000");
+  });
+});
+
+test("a refused login is ACCESS_DENIED, and is not shown", async () => {
+  const url = new URL(database.url);
+  url.username = "no_such_role";
+  url.password = "wr0ng-pass";
+  await using pgque = new Pgque(url.href);
+  const error = await failure(pgque.maintain());
+  expect(error.code).toBe("ACCESS_DENIED");
+  expect(everything(error)).not.toContain("wr0ng-pass");
+});
+
+test("a connection string that does not parse is INVALID_OPTION, and is not shown", async () => {
+  await using pgque = new Pgque("postgres://me:s3cret@host:not-a-port/db");
+  const error = await failure(pgque.maintain());
+  expect(error.code).toBe("INVALID_OPTION");
+  expect(everything(error)).not.toContain("s3cret");
+});
+
+test("a connection that breaks during a statement is CONNECTION_LOST, and the next one works", async () => {
+  const client = await database.connect();
+  const pid = await backendPid(client);
+  const pgque = new Pgque(database.pool());
+  const broken = failure(pgque.on({ query: () => client.query("select pg_sleep(60)") }).maintain());
+  await vi.waitFor(async () => {
+    const { rows } = await pgque.pool.query(
+      "select pg_terminate_backend($1) from pg_stat_activity where pid = $1 and query like '%pg_sleep(60)%'",
+      [pid],
+    );
+    expect(rows).toHaveLength(1);
+  });
+  expect((await broken).code).toBe("CONNECTION_LOST");
+  expect((await failure(pgque.on(client).maintain())).code).toBe("CONNECTION_LOST");
+  expect(await pgque.maintain()).toBeTypeOf("number");
+});
+
+test("an idle connection of its own pool that breaks ends nothing", async () => {
+  await using pgque = new Pgque({ connectionString: database.url, max: 1 });
+  const { rows } = await pgque.pool.query("select pg_backend_pid() as pid");
+  const gone = new Promise((resolve) => pgque.pool.once("remove", resolve));
+  await database.pool().query("select pg_terminate_backend($1)", [rows[0].pid]);
+  await gone;
+  expect(await pgque.maintain()).toBeTypeOf("number");
+});
+
+test("any copy of pg will do for a pool", async () => {
+  const pool = database.pool();
+  const foreign = Object.create(
+    { connect: () => pool.connect(), query: (...args: [never]) => pool.query(...args) },
+    { totalCount: { value: 0 } },
+  );
+  expect(foreign).not.toBeInstanceOf(Pool);
+  const pgque = new Pgque(foreign);
+  expect(pgque.pool).toBe(foreign);
+  expect(await pgque.maintain()).toBeTypeOf("number");
+});

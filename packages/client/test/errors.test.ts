@@ -1,0 +1,107 @@
+import { readFile } from "node:fs/promises";
+import { expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { defineQueue, errorCodes, Pgque, PgqueError, type PgqueErrorCode } from "@pgque/client";
+import { failure, freshClient } from "./support/client.ts";
+
+const { database, pgque } = await freshClient();
+const orders = defineQueue("orders", { payload: z.object({ orderId: z.number() }) });
+await pgque.ensure(orders);
+await pgque.subscribe(orders);
+await pgque.maintain();
+
+/** What a call fails with when the database raises this. */
+function raising(sqlstate: string): Promise<PgqueError> {
+  const raise = `do $$ begin raise exception using errcode = '${sqlstate}', message = 'as raised', hint = 'Do this.'; end $$`;
+  return failure(pgque.on({ query: () => pgque.pool.query(raise) }).maintain());
+}
+
+/** One way to each code; the others are in the tests of what they are about. */
+const ways: Record<PgqueErrorCode, () => Promise<PgqueError>> = {
+  INVALID_OPTION: () => failure(pgque.receive(orders, { max: 0 })),
+  INVALID_ARGUMENT: () => failure(pgque.ack(2n ** 64n)),
+  PAYLOAD_INVALID: () => failure(pgque.send(orders, { orderId: "1" as never })),
+  PAYLOAD_NOT_JSON: () => failure(pgque.send(defineQueue("orders"), 1n)),
+  QUEUE_NOT_FOUND: () => failure(pgque.send(defineQueue("nope"), 1)),
+  CONSUMER_NOT_FOUND: () => failure(pgque.receive(orders, { consumer: "nobody" })),
+  NOT_IN_BATCH: () => raising("PQ003"),
+  LEASE_LOST: () => raising("PQ006"),
+  ISOLATION_LEVEL: () => raising("PQ005"),
+  SCHEMA_NOT_INSTALLED: () => failure(new Pgque(database.pool(), { schema: "none" }).maintain()),
+  SCHEMA_VERSION: () =>
+    failure(
+      new Pgque(pgque.pool)
+        .on({ query: async () => ({ rows: [{ present: true, quoted: "pgque", version: "9.0.0" }] }) })
+        .maintain(),
+    ),
+  ACCESS_DENIED: () => raising("42501"),
+  DATABASE_UNREACHABLE: () => raising("57P03"),
+  CONNECTION_LOST: () => raising("57P01"),
+  CLOSED: async () => {
+    const pool = database.pool();
+    await pool.end();
+    return failure(new Pgque(pool).maintain());
+  },
+};
+
+test.for(Object.entries(ways))("%s is thrown with its code, a message and something to do", async ([code, way]) => {
+  const error = await way();
+  expect(error).toBeInstanceOf(Error);
+  expect(error.name).toBe("PgqueError");
+  expect(error.code).toBe(code);
+  expect(error.message).not.toMatch(/undefined|null|\[object|\.\.|\.$/);
+  if (error.hint !== undefined) expect(error.message.endsWith(`. ${error.hint}`)).toBe(true);
+});
+
+test.for<[string, PgqueErrorCode]>([
+  ["PQ001", "QUEUE_NOT_FOUND"],
+  ["PQ002", "CONSUMER_NOT_FOUND"],
+  ["PQ003", "NOT_IN_BATCH"],
+  ["PQ004", "INVALID_ARGUMENT"],
+  ["PQ005", "ISOLATION_LEVEL"],
+  ["PQ006", "LEASE_LOST"],
+  ["22P05", "INVALID_ARGUMENT"],
+  ["42883", "SCHEMA_NOT_INSTALLED"],
+  ["42P01", "SCHEMA_NOT_INSTALLED"],
+  ["3F000", "SCHEMA_NOT_INSTALLED"],
+  ["28P01", "ACCESS_DENIED"],
+  ["53300", "DATABASE_UNREACHABLE"],
+  ["08006", "CONNECTION_LOST"],
+])("SQLSTATE %s becomes %s, with the driver's error as its cause", async ([sqlstate, code]) => {
+  const error = await raising(sqlstate);
+  expect(error.code).toBe(code);
+  expect(error.details.sqlstate).toBe(sqlstate);
+  expect(error.cause).toMatchObject({ code: sqlstate, message: "as raised" });
+  expect(error.message).toContain("as raised");
+  // what a forgotten schema costs is one more check
+  await pgque.maintain();
+});
+
+test.for(["40001", "40P01", "57014", "55P03", "25P02"])(
+  "SQLSTATE %s is not ours and comes as it is",
+  async (sqlstate) => {
+    await expect(raising(sqlstate)).rejects.toMatchObject({ name: "error", code: sqlstate });
+  },
+);
+
+test("an error of the database carries what it is about, and a hint for those who call TypeScript", async () => {
+  const noQueue = await ways.QUEUE_NOT_FOUND();
+  expect(noQueue.message).toBe("queue not found: nope. Create it with `await pgque.ensure(queue)`");
+  expect(noQueue.details).toMatchObject({ queue: "nope", schema: "pgque", sqlstate: "PQ001" });
+  const noConsumer = await ways.CONSUMER_NOT_FOUND();
+  expect(noConsumer.message).toBe(
+    "consumer not registered: nobody. Register it with `await pgque.subscribe(queue, consumer)`",
+  );
+  expect(noConsumer.details).toMatchObject({ queue: "orders", consumer: "nobody" });
+  expect((await raising("PQ004")).message).toBe("as raised. Do this");
+});
+
+test("the codes in the code, the types and the README are the same", async () => {
+  expectTypeOf<PgqueError["code"]>().toEqualTypeOf<keyof typeof errorCodes>();
+  const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");
+  const rows = [...readme.matchAll(/^\| `([A-Z_]+)` \| (.+) \|$/gm)].map(([, code, description]) => [
+    code,
+    description,
+  ]);
+  expect(rows).toEqual(Object.entries(errorCodes));
+});

@@ -1,0 +1,189 @@
+import { describe, expect, test } from "vitest";
+import { defineQueue } from "@pgque/client";
+import { failure, freshClient } from "./support/client.ts";
+
+const { database, pgque } = await freshClient();
+const jobs = defineQueue("jobs", { maxRetries: 1 });
+await pgque.ensure(jobs);
+await pgque.subscribe(jobs);
+
+async function received(...payloads: unknown[]) {
+  await pgque.sendMany(jobs, payloads);
+  const batch = await pgque.receive(jobs);
+  expect(batch.messages.map((m) => m.payload)).toEqual(payloads);
+  const ids = batch.messages.map((m) => m.id);
+  const [a = 0n, b = 0n, c = 0n] = ids;
+  return { batch, id: batch.id ?? 0n, ids, a, b, c };
+}
+
+/** Payload and attempt of everything that can be received, acked. */
+async function drain(): Promise<[unknown, number][]> {
+  const batch = await pgque.receive(jobs);
+  await batch.ack();
+  return batch.messages.map((m) => [m.payload, m.attempt]);
+}
+
+test("ack of some leaves the batch open until all are settled", async () => {
+  const { id, a, b } = await received("a", "b");
+  expect(await pgque.ack(id, [a])).toBe(true);
+  expect(await pgque.ack(id, [a])).toBe(true);
+  expect(await pgque.ack(id, [b])).toBe(true);
+  expect(await pgque.ack(id)).toBe(false);
+});
+
+test("ack and settle of a batch that is unknown or finished say false", async () => {
+  const { id, ids } = await received("a");
+  expect(await pgque.ack(id)).toBe(true);
+  expect(await pgque.ack(id)).toBe(false);
+  expect(await pgque.ack(id, ids)).toBe(false);
+  expect(await pgque.settle(id)).toBe(false);
+  expect(await pgque.settle(id, { release: ids })).toBe(false);
+  expect(await pgque.nack(id, ids)).toBe(0);
+  expect(await pgque.ack(123n)).toBe(false);
+  expect(await drain()).toEqual([]);
+});
+
+test("nack gives messages back after a delay, one attempt further", async () => {
+  const { batch, id, a, b } = await received("a", "b", "c");
+  expect(await pgque.nack(id, [a], { retryAfterMs: 0 })).toBe(1);
+  expect(await batch.nack([a, b], { retryAfterMs: 3_600_000, reason: "later" })).toBe(1);
+  expect(await batch.ack()).toBe(true);
+  expect(await drain()).toEqual([["a", 2]]);
+  const { rows } = await database
+    .pool()
+    .query("select payload, extract(epoch from due_at - now())::int as seconds from pgque.delayed_1");
+  expect(rows).toEqual([{ payload: '"b"', seconds: expect.toSatisfy((s: number) => s > 3500 && s <= 3600) }]);
+});
+
+test("settle retries, releases and acks in one call; a message without attempts left becomes a dead letter", async () => {
+  const { id, a, b } = await received("a", "b", "c");
+  const retry = [{ id: a, afterMs: 0, reason: "first failure" }];
+  expect(await pgque.settle(id, { retry, release: [b] })).toBe(true);
+
+  const again = await pgque.receive(jobs);
+  expect(new Map(again.messages.map((m) => [m.id, m.attempt]))).toEqual(
+    new Map([
+      [a, 2],
+      [b, 1],
+    ]),
+  );
+  expect(await again.settle({ retry: [{ id: a, afterMs: 0.4, reason: "second failure" }] })).toBe(true);
+  expect(await drain()).toEqual([]);
+  const { rows } = await database.pool().query("select message_id::text, attempt, reason from pgque.dead_letter");
+  expect(rows).toEqual([{ message_id: String(a), attempt: 2, reason: "second failure" }]);
+});
+
+test("a batch refuses what it does not know, rather than ack it", async () => {
+  const { batch } = await received("a");
+  expect((await failure(batch.settle({ retries: [] } as never))).code).toBe("INVALID_OPTION");
+  expect(await batch.ack()).toBe(true);
+});
+
+test("a message that is not in the batch is an error", async () => {
+  const { id, batch, a } = await received("a");
+  for (const work of [
+    () => pgque.ack(id, [a, a + 1n]),
+    () => pgque.nack(id, [a + 1n]),
+    () => pgque.settle(id, { release: [a + 1n] }),
+  ]) {
+    const error = await failure(work());
+    expect(error.code).toBe("NOT_IN_BATCH");
+    expect(error.message).toContain(String(a + 1n));
+  }
+  expect(await batch.ack()).toBe(true);
+});
+
+describe("a lease", () => {
+  test("that ended is lost: the message is delivered again, the late ack says false", async () => {
+    await pgque.send(jobs, "slow");
+    const late = await pgque.receive(jobs, { leaseMs: 1, worker: "w1" });
+    await expect.poll(() => pgque.maintain(jobs)).toBeGreaterThan(0);
+    expect(await late.ack()).toBe(false);
+    expect(await drain()).toEqual([["slow", 2]]);
+  });
+
+  test("is kept by the heartbeat of its worker", async () => {
+    await pgque.send(jobs, "kept");
+    await pgque.heartbeat("w2", 60_000);
+    const batch = await pgque.receive(jobs, { leaseMs: 1, worker: "w2" });
+    await expect.poll(async () => Date.now() > Number(batch.leasedUntil) + 5).toBe(true);
+    await pgque.maintain();
+    expect(await batch.ack()).toBe(true);
+  });
+});
+
+describe("bad arguments are refused before anything is sent", () => {
+  const q = defineQueue("jobs");
+  test.for<[string, () => Promise<unknown>, string[]]>([
+    [
+      "receive",
+      () => pgque.receive(q, { max: 0, leaseMs: 604_800_001, consumer: "", worker: 5 as never }),
+      [
+        "expected `max` to be an integer from 1 to 100000, got: 0",
+        "expected `leaseMs` to be an integer from 1 to 604800000, got: 604800001",
+        "expected `consumer` to have 1 to 57 bytes of UTF-8, got: 0 bytes in ''",
+        "expected `worker` to be a string, got: 5",
+      ],
+    ],
+    [
+      "send",
+      () => pgque.send(q, 1, { headers: [] as never, type: "\0", delayMs: 5 } as never),
+      [
+        "expected `headers` to be an object, got: []",
+        "expected `type` to be without U+0000, got: '\\x00'",
+        "unknown option `delayMs`, known: headers, type",
+      ],
+    ],
+    ["sendMany", () => pgque.sendMany(q, "ab" as never), ["expected `payloads` to be an array, got: 'ab'"]],
+    [
+      "subscribe",
+      () => pgque.subscribe(q, "c".repeat(58), { from: "now" as never }),
+      [
+        `expected \`consumer\` to have 1 to 57 bytes of UTF-8, got: 58 bytes in '${"c".repeat(58)}'`,
+        `expected \`from\` to be "earliest" or "latest", got: 'now'`,
+      ],
+    ],
+    ["unsubscribe", () => pgque.unsubscribe(q, 1 as never), ["expected `consumer` to be a string, got: 1"]],
+    [
+      "ack",
+      () => pgque.ack("1" as never, [1] as never),
+      ["expected `batchId` to be a bigint, got: '1'", "expected `messageIds` to be an array of bigints, got: [ 1 ]"],
+    ],
+    [
+      "nack",
+      () => pgque.nack(1n, [1n], { retryAfterMs: -1, reason: new Error("x") as never }),
+      [
+        "expected `retryAfterMs` to be a number from 0 to 3153600000000, got: -1",
+        expect.stringContaining("expected `reason` to be a string, got: "),
+      ],
+    ],
+    [
+      "settle",
+      () =>
+        pgque.settle(1n, {
+          retry: [{ id: 1n, afterMs: Number.NaN }, {}, null, { id: 1n, afterMs: 0, delay: 5 }] as never,
+          release: null as never,
+          retries: [],
+        } as never),
+      [
+        "expected `release` to be an array of bigints, got: null",
+        "unknown option `retries`, known: retry, release",
+        "retry[0]: expected `afterMs` to be a number from 0 to 3153600000000, got: NaN",
+        "retry[1]: expected `id` to be a bigint, got: null",
+        "retry[1]: expected `afterMs` to be a number from 0 to 3153600000000, got: null",
+        "retry[2]: expected `options` to be an object, got: null",
+        "retry[3]: unknown option `delay`, known: id, afterMs, reason",
+      ],
+    ],
+    [
+      "settle of what is no list",
+      () => pgque.settle(1n, { retry: 5 as never }),
+      ["expected `retry` to be an array, got: 5"],
+    ],
+    ["heartbeat", () => pgque.heartbeat("w", 0), ["expected `ttlMs` to be an integer from 1 to 86400000, got: 0"]],
+  ])("%s", async ([, call, problems]) => {
+    const error = await failure(call());
+    expect(error.code).toBe("INVALID_OPTION");
+    expect(error.details.problems).toEqual(problems);
+  });
+});
