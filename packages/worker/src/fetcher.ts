@@ -1,0 +1,99 @@
+import type { Pgque, Queue } from "@pgque/client";
+import { Backoff } from "./backoff.ts";
+import type { Executor } from "./executor.ts";
+import type { Notice } from "./notice.ts";
+import { OpenBatch } from "./open-batch.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { pause } from "./pause.ts";
+import type { Settler } from "./settler.ts";
+
+/** Batches that are handled but not settled yet: more of them, and the database cannot keep up. */
+const unsettledBatchesMax = 8;
+
+/** Receives: as much as there is room for, as often as it is worth it. */
+export class Fetcher<Output> {
+  readonly #pgque: Pgque;
+  readonly #queue: Queue<unknown, Output>;
+  readonly #options: ResolvedOptions;
+  readonly #name: string;
+  readonly #executor: Executor<Output>;
+  readonly #settler: Settler;
+  readonly #progress: Notice;
+  readonly #stop = new AbortController();
+  readonly #stopped: Promise<void>;
+  #idleMs: number;
+  #generation = 0;
+
+  constructor(
+    pgque: Pgque,
+    queue: Queue<unknown, Output>,
+    options: ResolvedOptions,
+    name: string,
+    executor: Executor<Output>,
+    settler: Settler,
+    progress: Notice,
+  ) {
+    this.#pgque = pgque;
+    this.#queue = queue;
+    this.#options = options;
+    this.#name = name;
+    this.#executor = executor;
+    this.#settler = settler;
+    this.#progress = progress;
+    this.#idleMs = options.pollMinMs;
+    this.#stopped = this.#loop();
+  }
+
+  /** Resolves when nothing more is received. */
+  stop(): Promise<void> {
+    this.#stop.abort();
+    this.#progress.give();
+    return this.#stopped;
+  }
+
+  async #loop(): Promise<void> {
+    const { signal } = this.#stop;
+    const { log } = this.#options;
+    const backoff = new Backoff();
+    for (;;) {
+      await this.#progress.until(() => signal.aborted || this.#hasRoom());
+      if (signal.aborted) return;
+      try {
+        const waitMs = await this.#receive();
+        if (backoff.failures > 0) log.info("worker receives again", { queue: this.#queue.name });
+        backoff.reset();
+        if (waitMs > 0) await pause(waitMs, signal);
+      } catch (error) {
+        // The batch may have been made although its messages did not arrive. No heartbeat may keep it then, so
+        // this name is given up: it lives on only in the batches that did arrive.
+        this.#generation += 1;
+        log.error("receive failed, will try again", { queue: this.#queue.name, error });
+        await backoff.wait(signal);
+      }
+    }
+  }
+
+  /** Half of the prefetch is free, or a handler could run. To fill each place as it becomes free would mean batches of one. */
+  #hasRoom(): boolean {
+    const { concurrency, prefetch } = this.#options;
+    if (this.#settler.unsettled >= unsettledBatchesMax) return false;
+    return this.#executor.held <= Math.max(Math.floor(prefetch / 2), concurrency - 1);
+  }
+
+  /** How long to wait before the next. */
+  async #receive(): Promise<number> {
+    const { consumer, leaseMs, batchSize, prefetch, pollMinMs, pollMaxMs } = this.#options;
+    const max = Math.min(batchSize, prefetch - this.#executor.held);
+    const worker = `${this.#name}:${this.#generation}`;
+    const batch = await this.#pgque.receive(this.#queue, { consumer, max, worker, leaseMs });
+    if (batch.id === null) {
+      const waitMs = this.#idleMs;
+      this.#idleMs = Math.min(2 * waitMs, pollMaxMs);
+      return waitMs;
+    }
+    this.#idleMs = pollMinMs;
+    const received = batch.messages.length + batch.invalid.length;
+    this.#executor.take(new OpenBatch(batch.id, worker, received), batch);
+    return received < max ? pollMinMs : 0;
+  }
+}

@@ -1,0 +1,76 @@
+import type { Pgque, Queue } from "@pgque/client";
+import { deadline } from "./pause.ts";
+import { Executor } from "./executor.ts";
+import { Fetcher } from "./fetcher.ts";
+import type { Handler } from "./handler.ts";
+import { startHeartbeat } from "./heartbeat.ts";
+import { startKeeper } from "./keeper.ts";
+import { Notice } from "./notice.ts";
+import type { ResolvedOptions } from "./options.ts";
+import { Settler } from "./settler.ts";
+
+/** How long handlers have to notice that their signal was aborted. */
+const abortGraceMs = 1000;
+
+/** What a worker is made of between a start and the stop that follows: a message goes from fetcher to executor to settler. */
+export class Run<Output> {
+  readonly #options: ResolvedOptions;
+  readonly #fetcher: Fetcher<Output>;
+  readonly #executor: Executor<Output>;
+  readonly #settler: Settler;
+  readonly #queue: string;
+  readonly #name: string;
+  /** Ends the loops that serve the messages under way. */
+  readonly #over = new AbortController();
+  /** Ends the keeper, whose work any other worker can do. */
+  readonly #stopping = new AbortController();
+
+  constructor(
+    pgque: Pgque,
+    queue: Queue<unknown, Output>,
+    handler: Handler<Output>,
+    options: ResolvedOptions,
+    name: string,
+  ) {
+    const progress = new Notice();
+    this.#options = options;
+    this.#queue = queue.name;
+    this.#name = name;
+    this.#settler = new Settler(pgque, options.log, progress, this.#over.signal);
+    this.#executor = new Executor(queue.name, handler, options, this.#settler, progress);
+    this.#fetcher = new Fetcher(pgque, queue, options, name, this.#executor, this.#settler, progress);
+    startHeartbeat(pgque, options, this.#settler, this.#over.signal);
+    startKeeper(pgque, queue, options, this.#stopping.signal);
+  }
+
+  async stop(): Promise<void> {
+    const { log, shutdownTimeoutMs } = this.#options;
+    const about = { queue: this.#queue, worker: this.#name };
+    this.#stopping.abort();
+    this.#executor.beginNoMore();
+    log.info("worker stopping", { ...about, running: this.#executor.running });
+    const inTime = deadline(shutdownTimeoutMs);
+    if (!(await inTime.reached(this.#drained()))) {
+      log.warn("worker aborts what is not done in time", {
+        ...about,
+        running: this.#executor.running,
+        shutdownTimeoutMs,
+      });
+      this.#executor.abort();
+      const grace = deadline(abortGraceMs);
+      await grace.reached(this.#drained());
+      this.#executor.giveUp();
+      await grace.reached(this.#settler.drained());
+    }
+    this.#over.abort();
+    if (this.#settler.open.size > 0)
+      log.warn("worker leaves messages to the end of their lease", { ...about, batches: this.#settler.open.size });
+    log.info("worker stopped", about);
+  }
+
+  async #drained(): Promise<void> {
+    await this.#fetcher.stop();
+    await this.#executor.drained();
+    await this.#settler.drained();
+  }
+}
