@@ -10,12 +10,15 @@ import {
   type Machine,
   type Results,
 } from "./report/results.ts";
-import { figures, invalidity } from "./scenarios/verdict.ts";
+import { evidenceOf, figures, invalidity } from "./scenarios/verdict.ts";
 import { measureXmin } from "./scenarios/xmin.ts";
 import { openServer, type Server } from "./server.ts";
 import { resolveSettings, type BenchOptions, type Settings } from "./settings.ts";
 
 const scenario = "xmin";
+
+/** Cells shorter than this say which way it goes, not how far. */
+const conclusiveSeconds = 60;
 
 export interface RunHooks {
   /** Stops the run; what was measured until then is kept. */
@@ -52,7 +55,7 @@ export async function runBench(options: BenchOptions, { signal, progress = silen
   const samples: CellSamples[] = [];
   try {
     const cells = plan(settings);
-    progress.begin({ ...results, cells, postgres: server.version });
+    progress.begin({ ...results, cells, postgres: server.version, place: server.place });
     for (const cell of cells) {
       if (stop.aborted) break;
       progress.cellStarted(cell);
@@ -95,7 +98,7 @@ async function runCell(
     const system = systemNamed(cell.system);
     const measured = await measureXmin(server, system, horizonNamed(cell.horizon), settings, hooks, signal);
     samples.push({ ...cell, samples: measured.bench.sampler.samples });
-    const reason = invalidity(measured, settings);
+    const reason = invalidity(evidenceOf(measured, settings));
     return reason === null ? { ...identity, ...figures(measured) } : failedCell(identity, reason);
   } catch (error) {
     if (signal.aborted) return null;
@@ -116,5 +119,10 @@ function machine(): Machine {
 
 function reportedSettings(settings: Settings, server: Server): Results["settings"] {
   const { databaseUrl: _secret, resultsFolder: _folder, ...reported } = settings;
-  return { ...reported, indicative: settings.quick, server: server.settings, embedded: server.embedded };
+  return {
+    ...reported,
+    indicative: settings.heldSeconds < conclusiveSeconds,
+    server: server.settings,
+    embedded: server.embedded,
+  };
 }

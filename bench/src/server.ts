@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import type { Postgres } from "@pgque/postgres";
-import pg from "pg";
+import { startPostgres, type Postgres } from "@pgque/postgres";
+import { Client } from "pg";
 import type { Settings } from "./settings.ts";
 
 /** Where the cells run: a server of our own, or one we were given. */
@@ -9,10 +9,12 @@ export interface Server {
   version: string;
   major: number;
   embedded: boolean;
+  /** Host and port. */
+  place: string;
   /** What the server itself says of the settings that matter here. */
   settings: Record<string, string>;
   urlFor(database: string): string;
-  connect(database: string, role: string): Promise<pg.Client>;
+  connect(database: string, role: string): Promise<Client>;
   createDatabase(): Promise<string>;
   dropDatabase(database: string): Promise<void>;
   close(): Promise<void>;
@@ -47,9 +49,7 @@ export async function openServer(settings: Settings): Promise<Server> {
   }
 }
 
-async function startEmbedded(settings: Settings): Promise<Postgres> {
-  // Only now: with a server given, none of the embedded ones need be installed.
-  const { startPostgres } = await import("@pgque/postgres");
+function startEmbedded(settings: Settings): Promise<Postgres> {
   return startPostgres({
     major: settings.postgresMajor,
     durable: true,
@@ -68,7 +68,7 @@ async function startEmbedded(settings: Settings): Promise<Postgres> {
 }
 
 async function describe(url: string, embedded: Postgres | null): Promise<Server> {
-  const open = (database: string | null, role: string): Promise<pg.Client> =>
+  const open = (database: string | null, role: string): Promise<Client> =>
     connect(database === null ? url : databaseUrl(url, database), role);
   const client = await open(null, "set-up").catch((error: unknown) => {
     throw new Error(
@@ -89,6 +89,7 @@ async function describe(url: string, embedded: Postgres | null): Promise<Server>
     version: (version ?? "").split(" ")[0] ?? "",
     major: Math.floor(Number(versionNumber) / 10_000),
     embedded: embedded !== null,
+    place: new URL(url).host,
     settings,
     urlFor: (database) => databaseUrl(url, database),
     connect: open,
@@ -107,7 +108,7 @@ async function describe(url: string, embedded: Postgres | null): Promise<Server>
   };
 }
 
-async function requireCreateDatabase(client: pg.Client): Promise<void> {
+async function requireCreateDatabase(client: Client): Promise<void> {
   const { rows } = await client.query<{ role: string; allowed: boolean }>(
     "select rolname as role, rolcreatedb or rolsuper as allowed from pg_roles where rolname = current_user",
   );
@@ -119,8 +120,8 @@ async function requireCreateDatabase(client: pg.Client): Promise<void> {
   );
 }
 
-async function connect(connectionString: string, role: string): Promise<pg.Client> {
-  const client = new pg.Client({ connectionString, application_name: `pgque bench ${role}` });
+async function connect(connectionString: string, role: string): Promise<Client> {
+  const client = new Client({ connectionString, application_name: `pgque bench ${role}` });
   // A connection that breaks makes its next query fail; without a listener it would end the process here.
   client.on("error", () => undefined);
   await client.connect();

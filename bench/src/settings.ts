@@ -1,3 +1,4 @@
+import { majors, type Major } from "@pgque/postgres";
 import { payloadBytesMin } from "./load/payload.ts";
 import { horizonNames, systemNames } from "./registry.ts";
 
@@ -61,7 +62,7 @@ export interface Settings {
   rotation: { bytes: number; minIntervalSeconds: number } | null;
   resultsFolder: string | null;
   databaseUrl: string | null;
-  postgresMajor: 14 | 15 | 16 | 17 | 18;
+  postgresMajor: Major;
 }
 
 /** An option that cannot be used, in words for the one who gave it. */
@@ -108,13 +109,19 @@ export function resolveSettings(options: BenchOptions): Settings {
     rotation: quick ? { bytes: 4 * 1024 * 1024, minIntervalSeconds: 2 } : null,
     resultsFolder: options.resultsFolder ?? null,
     databaseUrl: options.databaseUrl ?? null,
-    postgresMajor: integer("postgres", options.postgresMajor ?? 17, 14, 18) as Settings["postgresMajor"],
+    postgresMajor: major(options.postgresMajor ?? 17),
   };
 }
 
 function integer(option: string, value: number, min: number, max: number): number {
   if (Number.isInteger(value) && value >= min && value <= max) return value;
   throw new BenchOptionError(option, `an integer from ${min} to ${max}`, value);
+}
+
+function major(value: number): Major {
+  const known = majors.find((one) => one === value);
+  if (known === undefined) throw new BenchOptionError("postgres", `one of ${majors.join(", ")}`, value);
+  return known;
 }
 
 function names(option: string, chosen: string[], known: string[]): string[] {

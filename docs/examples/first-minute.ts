@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { Pgque, defineQueue } from "@pgque/client";
 import { Worker } from "@pgque/worker";
 import { z } from "zod";
@@ -19,7 +20,6 @@ const worker = new Worker(pgque, orders, async (message) => {
 });
 await worker.start();
 
-process.once("SIGTERM", async () => {
-  await worker.stop(); // lets running handlers finish, gives the rest back
-  await pgque.close();
-});
+await once(process, "SIGTERM");
+await worker.stop(); // lets running handlers finish, gives the rest back
+await pgque.close();

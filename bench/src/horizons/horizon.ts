@@ -2,7 +2,7 @@ import type pg from "pg";
 
 export interface HorizonContext {
   /** A connection that does nothing else and is closed by the harness. */
-  connect(role: string): Promise<pg.Client>;
+  connect: (role: string) => Promise<pg.Client>;
   /** Where the holder is looked at from. */
   admin: pg.Client;
 }

@@ -25,7 +25,7 @@ export class Background {
   }
 
   /** One call at a time, so long from now or the end of the last one. */
-  every(seconds: number, task: () => Promise<void>): void {
+  every(seconds: number, task: () => Promise<unknown>): void {
     this.run(async (signal) => {
       while (!signal.aborted) {
         await sleep(seconds * 1000, undefined, { signal });

@@ -5,7 +5,7 @@ import { spreadIn, type Row } from "./summary.ts";
 export interface Column {
   /** One word or two, in as many lines of the terminal's table. */
   head: string;
-  cell(row: Row): string;
+  cell: (row: Row) => string;
 }
 
 const figure =
@@ -16,6 +16,7 @@ const figure =
 const ratio = (value: number): string => value.toFixed(2);
 const micros = (value: number): string => `${whole(value)} µs`;
 const perMessage = (value: number): string => `${whole(value)} B`;
+const percent = (value: number): string => `${whole(value * 100)} %`;
 const seconds = (value: number): string => `${value.toFixed(1)} s`;
 
 const identity: Column[] = [
@@ -53,13 +54,9 @@ export const moreColumns: Column[] = [
   { head: "deletes", cell: figure((cell) => cell.details?.tuplesDeleted, whole) },
   { head: "dead catalog rows", cell: figure((cell) => cell.details?.catalogDeadTuples.after, whole) },
   { head: "server CPU", cell: figure((cell) => cell.details?.serverCpuSeconds, seconds) },
-  {
-    head: "harness busy",
-    cell: figure(
-      (cell) => cell.details?.harness.busy,
-      (busy) => `${whole(busy * 100)} %`,
-    ),
-  },
+  { head: "others' CPU", cell: figure((cell) => cell.details?.otherCpuSeconds, seconds) },
+  { head: "harness busy", cell: figure((cell) => cell.details?.harness.busy, percent) },
+  { head: "harness late p99", cell: figure((cell) => cell.details?.harness.lateMs?.p99, ms) },
 ];
 
 function drained(row: Row): string {

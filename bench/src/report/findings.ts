@@ -45,6 +45,24 @@ export function caveats(results: Results): string[] {
     ...(settings.embedded
       ? []
       : ["On a server that was given: its own autovacuum settings apply, other work on it counts."]),
+    ...disturbed(results),
     ...(results.interrupted ? ["Interrupted: only what was measured until then."] : []),
+  ];
+}
+
+/** Other programs may have this share of the cores before the reader is told. */
+const othersShareMax = 0.1;
+
+function disturbed({ cells, machine }: Results): string[] {
+  const shares = cells.flatMap(({ system, horizon, details }) =>
+    details?.otherCpuSeconds
+      ? [{ system, horizon, share: details.otherCpuSeconds / (details.seconds * machine.cores) }]
+      : [],
+  );
+  const [worst] = shares.sort((a, b) => b.share - a.share);
+  if (worst === undefined || worst.share < othersShareMax) return [];
+  const whose = `${worst.system}, ${worst.horizon}`;
+  return [
+    `Disturbed: other programs used up to ${whole(worst.share * 100)} % of the machine's CPU during a cell (${whose}).`,
   ];
 }

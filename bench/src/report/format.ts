@@ -39,3 +39,15 @@ export function spread(value: Spread | null, format: (value: number) => string):
   if (value.min === value.max) return format(value.median);
   return `${format(value.median)} (${format(value.min)}–${format(value.max)})`;
 }
+
+/** Lines of at most so many characters, broken between words. */
+export function wrap(text: string, columns = 100): string {
+  const lines = [""];
+  for (const word of text.split(" ")) {
+    const line = lines.at(-1) ?? "";
+    if (line === "") lines[lines.length - 1] = word;
+    else if (line.length + 1 + word.length <= columns) lines[lines.length - 1] = `${line} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join("\n");
+}

@@ -18,7 +18,8 @@ export function markdownReport(results: Results): string {
     "## More of the same cells",
     table(moreColumns, rows),
     "*Latency*: from the time a message was meant to be sent until a consumer had it in hand. *Given back*: what tables shrank " +
-      "by while the horizon was held, a lower bound. *Bystander*: reading one row of an unrelated table by primary key.",
+      "by while the horizon was held, a lower bound. *Bystander*: reading one row of an unrelated table by primary key. The harness's timers count whole milliseconds, so paced latencies " +
+      "and bystanders' are up to one too long, for every system alike.",
     "## Dead tuples by table",
     rows.map(deadByRelation).filter(Boolean).join("\n"),
     errors(rows),

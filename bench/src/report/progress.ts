@@ -11,7 +11,9 @@ export interface CellPlan {
 /** Told what happens while it happens. Every part is optional to the run: it goes on without anyone listening. */
 export interface Progress {
   /** Once, before the first cell. */
-  begin(run: Pick<Results, "settings" | "machine" | "scenario"> & { cells: CellPlan[]; postgres: string }): void;
+  begin(
+    run: Pick<Results, "settings" | "machine" | "scenario"> & { cells: CellPlan[]; postgres: string; place: string },
+  ): void;
   cellStarted(cell: CellPlan): void;
   phaseStarted(phase: string): void;
   sampled(sample: Sample): void;

@@ -60,6 +60,8 @@ export interface CellDetails {
   xminAge: number;
   serverCpuSeconds: number | null;
   serverCpuMicrosPerMessage: number | null;
+  /** Of whatever else ran on the machine. */
+  otherCpuSeconds: number | null;
   harness: { cpuSeconds: number; busy: number; lateMs: LatencySummary | null };
   calls: { send: CallTimes | null; receiveAndFinish: CallTimes | null };
   backlogAfterRecovery: number;

@@ -1,15 +1,13 @@
 import Table from "cli-table3";
 import { mainColumns } from "./columns.ts";
 import { caveats, findings } from "./findings.ts";
+import { wrap } from "./format.ts";
 import type { Results } from "./results.ts";
 import { rowsOf, type Row } from "./summary.ts";
 
-// Lines between systems only: the two rows of one system are to be read together.
-const chars = {
-  ...{ top: "", "top-mid": "", "top-left": "", "top-right": "", left: "", right: "", middle: "  " },
-  ...{ bottom: "", "bottom-mid": "", "bottom-left": "", "bottom-right": "" },
-  ...{ mid: "", "mid-mid": "", "left-mid": "", "right-mid": "" },
-};
+// No lines: the two rows of one system are to be read together, an empty one sets systems apart.
+const noLines = ["top", "bottom", "mid"].flatMap((line) => [line, `${line}-mid`, `${line}-left`, `${line}-right`]);
+const chars = Object.fromEntries([...noLines, "left", "left-mid", "right", "right-mid"].map((name) => [name, ""]));
 
 /** The table for a terminal, and under it what it says in words. */
 export function terminalReport(results: Results): string {
@@ -17,7 +15,7 @@ export function terminalReport(results: Results): string {
     head: mainColumns.map(({ head }) => twoLines(head)),
     colAligns: mainColumns.map((_, index) => (index < 2 ? "left" : "right")),
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
-    chars,
+    chars: { ...chars, middle: "  " },
   });
   const rows = rowsOf(results);
   for (const [index, row] of rows.entries()) {
@@ -31,7 +29,12 @@ export function terminalReport(results: Results): string {
       ({ system, horizon, errors }) =>
         `${system}, ${horizon}: ${errors.length} of its cells failed: ${errors.join("; ")}`,
     );
-  return [table.toString(), "", ...findings(results), ...partly, "", caveats(results).join(" ")].join("\n");
+  const paragraphs = [
+    table.toString(),
+    [...findings(results), ...partly].map((text) => wrap(text)).join("\n"),
+    wrap(caveats(results).join(" ")),
+  ];
+  return paragraphs.filter(Boolean).join("\n\n");
 }
 
 function tableRow(row: Row): Table.Cell[] {

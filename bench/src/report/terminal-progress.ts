@@ -20,10 +20,10 @@ export function terminalProgress(stream: NodeJS.WriteStream): Progress {
       const load = settings.mode === "saturated" ? "saturated" : `${settings.rate} messages/s`;
       const seconds = cellSecondsExpected(settings);
       view.line(
-        `Pgque bench, scenario ${run.scenario}${settings.indicative ? ", quick (indicative)" : ""}: ${cells.length} cells of about ${seconds} s, ${load}\n` +
-          `PostgreSQL ${run.postgres}${settings.embedded ? " (embedded, started for this run)" : ""}, fsync ${settings.server["fsync"]}, ` +
-          `synchronous_commit ${settings.synchronousCommit}; ${settings.producers} producers, ${settings.consumers} consumers, ` +
-          `${settings.bystanders} bystanders; ${machine.cores} cores`,
+        `Pgque bench, scenario ${run.scenario}${settings.quick ? ", quick (indicative)" : ""}: ${cells.length} cells of about ${seconds} s, ${load},\n` +
+          `${settings.producers} producers, ${settings.consumers} consumers, ${settings.bystanders} bystanders, ${machine.cores} cores\n` +
+          `PostgreSQL ${run.postgres} ${settings.embedded ? "(embedded, started for this run)" : `at ${run.place}`}, ` +
+          `fsync ${settings.server["fsync"]}, synchronous_commit ${settings.synchronousCommit}\n`,
       );
       view.start(cells.length, seconds);
     },
@@ -144,6 +144,8 @@ class BarView implements View {
 
   end(): void {
     clearInterval(this.#timer);
+    // Lines go above the bar when it is next drawn.
+    this.#bars.update();
     this.#bars.stop();
     this.#bar = null;
   }

@@ -1,12 +1,13 @@
 import { Background } from "../load/background.ts";
 import { Latencies, type LatencySummary } from "../measure/histogram.ts";
+import { CpuUse, type CpuUsed } from "../measure/cpu-use.ts";
 import { bystand } from "../measure/bystander.ts";
 import type { Sample } from "../measure/sampler.ts";
 import type { Settings } from "../settings.ts";
 import type { Workbench } from "./workbench.ts";
 
 /** What happened from the first to the last sample of a phase. */
-export interface PhaseMeasurement<T> {
+export interface PhaseMeasurement<T> extends CpuUsed {
   result: T;
   seconds: number;
   first: Sample;
@@ -14,10 +15,6 @@ export interface PhaseMeasurement<T> {
   samples: Sample[];
   latency: LatencySummary | null;
   bystander: LatencySummary | null;
-  serverCpuSeconds: number | null;
-  harnessCpuSeconds: number;
-  /** How much of the time the harness's one thread was busy, 0 to 1. */
-  harnessBusy: number;
 }
 
 /**
@@ -33,13 +30,13 @@ export async function runPhase<T>(
   const bystander = new Latencies();
   bench.load.tally.latency = new Latencies();
   const from = bench.sampler.samples.length;
-  const cpu = {
-    server: await bench.serverCpu?.seconds(),
-    harness: process.cpuUsage(),
-    loop: performance.eventLoopUtilization(),
+  const cpu = await CpuUse.start(bench.serverCpu);
+  const sample = async (): Promise<Sample> => {
+    const taken = await bench.sampler.sample(phase.name);
+    phase.onSample(taken);
+    return taken;
   };
-  const sample = async (): Promise<void> => phase.onSample(await bench.sampler.sample(phase.name));
-  await sample();
+  const first = await sample();
   const startMs = performance.now();
   const beside = new Background(outer);
   startBeside(beside, bench, settings, bystander, sample);
@@ -51,22 +48,18 @@ export async function runPhase<T>(
   } finally {
     await beside.stop();
   }
-  const harness = process.cpuUsage(cpu.harness);
-  const { utilization } = performance.eventLoopUtilization(cpu.loop);
-  await sample();
+  const used = await cpu.used();
+  const last = await sample();
   const samples = bench.sampler.samples.slice(from);
-  const serverCpu = await bench.serverCpu?.seconds();
   return {
     result,
     seconds,
-    first: samples[0] as Sample,
-    last: samples.at(-1) as Sample,
+    first,
+    last,
     samples,
     latency: bench.load.tally.latency.summary(),
     bystander: bystander.summary(),
-    serverCpuSeconds: serverCpu === undefined || cpu.server === undefined ? null : serverCpu - cpu.server,
-    harnessCpuSeconds: (harness.user + harness.system) / 1_000_000,
-    harnessBusy: utilization,
+    ...used,
   };
 }
 
@@ -75,7 +68,7 @@ function startBeside(
   bench: Workbench,
   settings: Settings,
   latency: Latencies,
-  sample: () => Promise<void>,
+  sample: () => Promise<unknown>,
 ): void {
   const { maintain } = bench.system;
   if (maintain) beside.every(1, maintain);

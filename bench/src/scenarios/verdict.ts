@@ -5,19 +5,35 @@ import type { Measured } from "./xmin.ts";
 /** A timer that wakes this late makes the harness, not the server, the one that is measured. */
 const lateMsMax = 50;
 
+/** What tells whether a cell's figures can be used. */
+export interface Evidence {
+  enqueued: number;
+  dequeued: number;
+  /** Transaction ids used while the horizon was held. */
+  transactionIds: number;
+  paced: boolean;
+  /** How late the harness itself was in the latest 1 % of its sends; null when it had no times to keep. */
+  lateMsP99: number | null;
+}
+
 /** Why a cell's figures cannot be used; null when they can. */
-export function invalidity(measured: Measured, settings: Settings): string | null {
-  const { load } = measured.bench;
-  const { enqueued, dequeued } = load.tally;
+export function invalidity({ enqueued, dequeued, transactionIds, paced, lateMsP99 }: Evidence): string | null {
   if (dequeued > enqueued) return `invalid: ${dequeued} messages finished, but only ${enqueued} sent`;
-  if (measured.held.last.transactionIds === measured.held.first.transactionIds) {
-    return "invalid: no transaction wrote anything while the horizon was held";
-  }
-  const late = load.lateness.summary();
-  if (settings.mode === "paced" && late !== null && late.p99 > lateMsMax) {
-    return `invalid: the harness itself was ${late.p99.toFixed(0)} ms late in 1 % of its sends (${Math.round(measured.held.harnessBusy * 100)} % busy)`;
+  if (transactionIds === 0) return "invalid: no transaction wrote anything while the horizon was held";
+  if (paced && lateMsP99 !== null && lateMsP99 > lateMsMax) {
+    return `invalid: the harness was ${lateMsP99.toFixed(0)} ms late in 1 % of its sends: too little CPU left for it`;
   }
   return null;
+}
+
+export function evidenceOf({ bench, held }: Measured, settings: Settings): Evidence {
+  return {
+    enqueued: bench.load.tally.enqueued,
+    dequeued: bench.load.tally.dequeued,
+    transactionIds: held.last.transactionIds - held.first.transactionIds,
+    paced: settings.mode === "paced",
+    lateMsP99: bench.load.lateness.summary()?.p99 ?? null,
+  };
 }
 
 /** The held phase of a valid cell, in the form other programs rely on. */
@@ -74,6 +90,7 @@ function details(measured: Measured, enqueued: number, dequeued: number): CellDe
     buffersRead: last.buffersRead - first.buffersRead,
     xminAge: measured.xminAge,
     serverCpuSeconds: held.serverCpuSeconds,
+    otherCpuSeconds: held.otherCpuSeconds,
     serverCpuMicrosPerMessage: perMessage(held.serverCpuSeconds === null ? null : held.serverCpuSeconds * 1_000_000),
     harness: {
       cpuSeconds: held.harnessCpuSeconds,

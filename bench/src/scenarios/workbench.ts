@@ -3,6 +3,7 @@ import type { Load } from "../load/load.ts";
 import { Tally } from "../load/tally.ts";
 import { createBystanderTable } from "../measure/bystander.ts";
 import { Latencies } from "../measure/histogram.ts";
+import { flushStatistics } from "../measure/relations.ts";
 import { Sampler } from "../measure/sampler.ts";
 import { ServerCpu } from "../measure/server-cpu.ts";
 import type { Server } from "../server.ts";
@@ -46,6 +47,7 @@ export async function openWorkbench(server: Server, system: System, settings: Se
     const tally = new Tally();
     const running = await system.open({ ...settings, admin, connect, url: server.urlFor(database), tally });
     // What setting up left behind, in catalogs too, is not the load's.
+    await flushStatistics(clients, server.major);
     await admin.query("vacuum");
     const sampling = await connect("sampler");
     return {

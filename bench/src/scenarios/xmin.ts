@@ -39,8 +39,8 @@ export interface Measured {
 }
 
 export interface CellHooks {
-  onPhase(phase: PhaseName): void;
-  onSample(sample: Sample): void;
+  onPhase: (phase: PhaseName) => void;
+  onSample: (sample: Sample) => void;
 }
 
 /**
@@ -62,6 +62,7 @@ export async function measureXmin(
       hooks.onPhase(name);
       return runPhase(bench, settings, { name, drive: work, onSample: hooks.onSample }, signal);
     };
+    await flushStatistics(bench.clients, server.major);
     const before = await relationsOf(bench.admin, system.schema);
     const clean = await phase("clean", (stop) => drive(bench.load, settings.cleanSeconds, stop));
     const catalogBefore = await deadIn(bench, "pg_catalog");

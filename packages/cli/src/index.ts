@@ -1,1 +1,1 @@
-export {};
+export { defineTask, type Task } from "./tasks/task.ts";

@@ -1,16 +1,10 @@
 import { once } from "node:events";
 import os from "node:os";
-import {
-  BenchOptionError,
-  horizonNames,
-  runBench,
-  systemNames,
-  terminalProgress,
-  terminalReport,
-  type BenchOptions,
-} from "@pgque/bench";
+import type { BenchOptions } from "@pgque/bench";
 import { Command, InvalidArgumentError } from "commander";
-import pg from "pg";
+import { Client } from "pg";
+import { connectionConfig } from "../connection.ts";
+import { UsageError } from "../output/failure.ts";
 
 interface Flags {
   quick?: true;
@@ -30,10 +24,12 @@ interface Flags {
   postgres?: number;
 }
 
-const description = `Measure what a held xmin horizon does to a queue.
+const description =
+  "Measure what a held xmin horizon does to a queue. Every system is run under every horizon, in a fresh database each time: " +
+  "first clean, then with the horizon held, then until the backlog is gone. Without a database to use, it starts an embedded " +
+  "PostgreSQL and removes it afterwards.";
 
-Every system is run under every horizon, each time in a fresh database: first clean, then with the horizon held, then until
-the backlog is gone. Without a database it starts a PostgreSQL of its own, and removes it afterwards.`;
+const environment = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
 
 const examples = `
 Examples:
@@ -42,10 +38,10 @@ Examples:
   pgque bench --quick --systems pgque-worker   the worker instead of bare SQL
   pgque bench --database-url postgres://…      on a server of yours, in databases made for it and dropped again`;
 
-/** The `bench` command. The benchmark itself is loaded with this file, so load it only when the command is asked for. */
+/** The `bench` command. The benchmark itself is loaded when it runs: no other command needs it. */
 export function benchCommand(): Command {
   return new Command("bench")
-    .summary("measure what a held xmin horizon does to a queue")
+    .summary("Measure what a held xmin horizon does to a queue.")
     .description(description)
     .option("--quick", "about two minutes: saturated, one repeat; indicative only")
     .option("--duration <seconds>", "how long the horizon is held in each cell (default: 180; quick: 15)", number)
@@ -59,24 +55,22 @@ export function benchCommand(): Command {
     .option("--batch <messages>", "the most one receive returns (default: 100)", number)
     .option("--send-batch <messages>", "in one send (default: 1; quick: 10)", number)
     .option("--payload-bytes <bytes>", "(default: 75)", number)
-    .option("--systems <names>", `of ${systemNames.join(", ")} (default: pgque,skip-locked)`, list)
-    .option("--horizons <names>", `of ${horizonNames.join(", ")} (default: all)`, list)
+    .option("--systems <names>", "of pgque, pgque-worker, skip-locked (default: pgque,skip-locked)", list)
+    .option("--horizons <names>", "of none, repeatable-read (default: both)", list)
     .option("--repeat <times>", "(default: 3; quick: 1)", number)
     .option("--results <folder>", "(default: results/<time>-xmin)")
     .option("--json", "print results.json instead of the table")
     .option("--database-url <url>", "the server to use (default: DATABASE_URL, PG* variables, else an embedded one)")
     .option("--postgres <major>", "of the embedded server, 14 to 18 (default: 17)", number)
     .addHelpText("after", examples)
-    .action(async (flags: Flags, command: Command) => {
-      process.exitCode = await bench(flags).catch((error: unknown) => {
-        if (error instanceof BenchOptionError) command.error(`error: ${error.message}`, { exitCode: 2 });
-        throw error;
-      });
+    .action(async (flags: Flags) => {
+      process.exitCode = await bench(flags);
     });
 }
 
 /** The exit code: 0 when every cell has its figures. */
 async function bench(flags: Flags): Promise<number> {
+  const { BenchOptionError, runBench, terminalProgress, terminalReport } = await import("@pgque/bench");
   const interrupt = catchSignals();
   try {
     const progress = terminalProgress(process.stderr);
@@ -85,6 +79,8 @@ async function bench(flags: Flags): Promise<number> {
     process.stderr.write(`\nAll of it: ${folder}\n`);
     if (results.interrupted) return interrupt.exitCode();
     return results.cells.some(({ error }) => error !== null) ? 1 : 0;
+  } catch (error) {
+    throw error instanceof BenchOptionError ? new UsageError(error.message) : error;
   } finally {
     interrupt.release();
   }
@@ -104,10 +100,12 @@ function optionsOf(flags: Flags): BenchOptions {
 
 /** Undefined: an embedded server. */
 function databaseUrlOf(flags: Flags): string | undefined {
-  const url = flags.databaseUrl ?? process.env["DATABASE_URL"];
-  if (url) return url;
-  if (!process.env["PGHOST"] && !process.env["PGPORT"] && !process.env["PGDATABASE"]) return undefined;
-  const { user, password, host, port, database } = new pg.Client();
+  const given = [flags.databaseUrl, ...environment.map((name) => process.env[name])].some(Boolean);
+  if (!given) return undefined;
+  const config = connectionConfig({ ...flags, schema: "pgque" });
+  if (config.connectionString && URL.canParse(config.connectionString)) return config.connectionString;
+  // The PG* variables: the benchmark needs a URL, to put the names of its own databases into it.
+  const { user, password, host, port, database } = new Client(config);
   const credentials = [user ?? "", ...(password ? [password] : [])].map(encodeURIComponent).join(":");
   return `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${encodeURIComponent(database ?? "postgres")}`;
 }

@@ -1,0 +1,53 @@
+import os from "node:os";
+import type { ServerCpu } from "./server-cpu.ts";
+
+/** Who used the machine's cores. Null where the server's processes cannot be seen. */
+export interface CpuUsed {
+  serverCpuSeconds: number | null;
+  harnessCpuSeconds: number;
+  /** By everything on the machine that is neither server nor harness. */
+  otherCpuSeconds: number | null;
+  /** How much of the time the harness's one thread was busy, 0 to 1. */
+  harnessBusy: number;
+}
+
+export class CpuUse {
+  readonly #server: ServerCpu | null;
+  readonly #serverSeconds: number | null;
+  readonly #harness = process.cpuUsage();
+  readonly #loop = performance.eventLoopUtilization();
+  readonly #machineSeconds = machineSeconds();
+
+  private constructor(server: ServerCpu | null, serverSeconds: number | null) {
+    this.#server = server;
+    this.#serverSeconds = serverSeconds;
+  }
+
+  static async start(server: ServerCpu | null): Promise<CpuUse> {
+    return new CpuUse(server, server === null ? null : await server.seconds());
+  }
+
+  /** Since the start. */
+  async used(): Promise<CpuUsed> {
+    const harness = process.cpuUsage(this.#harness);
+    const harnessCpuSeconds = (harness.user + harness.system) / 1_000_000;
+    const machine = machineSeconds() - this.#machineSeconds;
+    const { utilization } = performance.eventLoopUtilization(this.#loop);
+    const server =
+      this.#server === null || this.#serverSeconds === null
+        ? null
+        : (await this.#server.seconds()) - this.#serverSeconds;
+    return {
+      serverCpuSeconds: server,
+      harnessCpuSeconds,
+      otherCpuSeconds: server === null ? null : Math.max(0, machine - server - harnessCpuSeconds),
+      harnessBusy: utilization,
+    };
+  }
+}
+
+/** Of all cores together, everything but idling. */
+function machineSeconds(): number {
+  const ms = os.cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
+  return ms.reduce((sum, core) => sum + core, 0) / 1000;
+}

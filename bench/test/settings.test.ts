@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { BenchOptionError, resolveSettings, type BenchOptions } from "#src/settings";
+
+test.each<[BenchOptions, string]>([
+  [{ rate: -1 }, "expected `rate` to be an integer from 0 to 1000000, got: -1"],
+  [{ durationSeconds: 0.5 }, "expected `duration` to be an integer from 1 to 86400, got: 0.5"],
+  [{ payloadBytes: 8 }, "expected `payload-bytes` to be an integer from 32 to 1048576, got: 8"],
+  [{ postgresMajor: 13 }, "expected `postgres` to be one of 14, 15, 16, 17, 18, got: 13"],
+  [{ horizons: [] }, "expected `horizons` to be some of none, repeatable-read, got: nothing"],
+])("%j is refused in words", (options, message) => {
+  expect(() => resolveSettings(options)).toThrow(BenchOptionError);
+  expect(() => resolveSettings(options)).toThrow(message);
+});
+
+test("without options it is the published scenario: 800 messages/s, 4 producers, 4 consumers, 3 minutes", () => {
+  expect(resolveSettings({})).toMatchObject({
+    mode: "paced",
+    rate: 800,
+    producers: 4,
+    consumers: 4,
+    heldSeconds: 180,
+    repeat: 3,
+  });
+});
+
+test("quick is saturated unless a rate is asked for", () => {
+  expect(resolveSettings({ quick: true })).toMatchObject({ mode: "saturated", heldSeconds: 15, repeat: 1 });
+  expect(resolveSettings({ quick: true, rate: 100 })).toMatchObject({ mode: "paced", rate: 100 });
+});

@@ -1,0 +1,29 @@
+import { Command } from "commander";
+import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
+
+const more = `
+One transaction, no superuser, no extension. Does nothing when this version is there already, so that every deployment may
+run it, several at once too.
+
+Examples:
+  pgque install
+  pgque install --database-url postgres://app@localhost/app --schema queues`;
+
+/** The `install` command. */
+export function installCommand(): Command {
+  return withDatabase(new Command("install"))
+    .description("Install the schema into a database.")
+    .addHelpText("after", more)
+    .action(install);
+}
+
+async function install(flags: DatabaseFlags): Promise<void> {
+  const sql = await import("@pgque/sql");
+  await withClient(flags, async (client) => {
+    const { installed, version } = await sql.install(client, { schema: flags.schema });
+    const schema = `schema ${JSON.stringify(flags.schema)} of ${placeOf(client)}`;
+    process.stdout.write(
+      installed ? `Installed Pgque ${version} in ${schema}.\n` : `Pgque ${version} is there already, in ${schema}.\n`,
+    );
+  });
+}

@@ -1,0 +1,76 @@
+import { createInterface } from "node:readline/promises";
+import { Command } from "commander";
+import type { Client } from "pg";
+import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
+import { UsageError } from "../output/failure.ts";
+
+interface Flags extends DatabaseFlags {
+  yes?: true;
+}
+
+const more = `
+Drops the schema with every queue, consumer and message in it, received or not. Says what that is, and asks.
+
+Examples:
+  pgque uninstall
+  pgque uninstall --yes --schema queues     without asking, for scripts`;
+
+/** The `uninstall` command. */
+export function uninstallCommand(): Command {
+  return withDatabase(new Command("uninstall"))
+    .description("Drop the schema and everything in it.")
+    .option("--yes", "do not ask")
+    .addHelpText("after", more)
+    .action(uninstall);
+}
+
+async function uninstall(flags: Flags): Promise<void> {
+  const sql = await import("@pgque/sql");
+  await withClient(flags, async (client) => {
+    const { schema } = flags;
+    const place = `schema ${JSON.stringify(schema)} of ${placeOf(client)}`;
+    if ((await sql.installedVersion(client, { schema })) === null) {
+      process.stdout.write(`Nothing to do: Pgque is not installed in ${place}.\n`);
+      return;
+    }
+    process.stdout.write(
+      `This drops ${place}: ${await contents(client, await sql.quoteIdentifier(client, schema), schema)}.\n`,
+    );
+    if (!flags.yes && !(await confirmed(schema))) {
+      throw new Error("expected the schema's name, got something else. Nothing was dropped");
+    }
+    await sql.uninstall(client, { schema });
+    process.stdout.write(`Dropped ${place}.\n`);
+  });
+}
+
+/** What is in the schema, in words. */
+async function contents(client: Client, quoted: string, schema: string): Promise<string> {
+  const { rows: queues } = await client.query<{ name: string }>(`select name from ${quoted}.queue order by name`);
+  const { rows } = await client.query<{ size: string }>(
+    `select pg_size_pretty(coalesce(sum(pg_total_relation_size(c.oid)), 0)) as size
+       from pg_class c
+       join pg_namespace n on n.oid = c.relnamespace
+      where n.nspname = $1 and c.relkind = 'r'`,
+    [schema],
+  );
+  const shown = queues.slice(0, 10).map(({ name }) => JSON.stringify(name));
+  if (queues.length > shown.length) shown.push(`${queues.length - shown.length} more`);
+  const names =
+    shown.length === 0
+      ? "no queue"
+      : `${queues.length} ${queues.length === 1 ? "queue" : "queues"} (${shown.join(", ")})`;
+  return `${names}, ${rows[0]?.size} in all, and whatever else was put into it`;
+}
+
+async function confirmed(schema: string): Promise<boolean> {
+  if (!process.stdin.isTTY) {
+    throw new UsageError("expected a terminal to confirm this at, found none. Add --yes if you mean it");
+  }
+  const terminal = createInterface({ input: process.stdin, output: process.stdout });
+  try {
+    return (await terminal.question("There is no way back. Type the name of the schema to go on: ")) === schema;
+  } finally {
+    terminal.close();
+  }
+}

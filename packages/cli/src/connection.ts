@@ -1,0 +1,93 @@
+import { type Command, Option } from "commander";
+import { Client, type ClientConfig } from "pg";
+import { explain, redact, UsageError } from "./output/failure.ts";
+
+/** How to reach the database and the schema in it, as the command line has it. */
+export interface DatabaseFlags {
+  databaseUrl?: string;
+  schema: string;
+}
+
+const environment = ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
+
+/** Adds `--database-url` and `--schema` to a command. */
+export function withDatabase(command: Command): Command {
+  return command.addOption(databaseUrlOption()).addOption(schemaOption());
+}
+
+/** The schema's name, for commands that need no database. */
+export function schemaOption(): Option {
+  return new Option("--schema <name>", "schema that Pgque is or will be installed in")
+    .default("pgque")
+    .argParser(schemaName);
+}
+
+function databaseUrlOption(): Option {
+  return new Option("--database-url <url>", "the database (default: DATABASE_URL, else the PG* variables)");
+}
+
+/**
+ * What `pg` needs to connect: a connection string, or nothing when it is to use the PG* variables.
+ *
+ * @throws UsageError when no database is named, or not in a form that `pg` reads
+ */
+export function connectionConfig(flags: DatabaseFlags): ClientConfig {
+  const [source, url] =
+    flags.databaseUrl === undefined
+      ? ["DATABASE_URL", process.env["DATABASE_URL"]]
+      : ["--database-url", flags.databaseUrl];
+  // a database that does not answer is an answer too
+  const common = { application_name: "pgque", connectionTimeoutMillis: 10_000 };
+  if (url) return { ...common, connectionString: checkedUrl(source, url) };
+  if (flags.databaseUrl === undefined && environment.some((name) => process.env[name])) return common;
+  throw new UsageError(
+    `expected a database, found none: --database-url, DATABASE_URL and ${environment.join(", ")} are not set. ` +
+      "Name it: --database-url postgres://user:password@host:5432/database",
+  );
+}
+
+/** Connects, does some work and disconnects. */
+export async function withClient<T>(flags: DatabaseFlags, work: (client: Client) => Promise<T>): Promise<T> {
+  const client = new Client(connectionConfig(flags));
+  // a connection that breaks fails the statement under way, which says so
+  client.on("error", () => undefined);
+  try {
+    await client.connect();
+  } catch (cause) {
+    await client.end().catch(() => undefined);
+    throw new Error(
+      `could not connect to ${placeOf(client)}: ${explain(cause)}. Check that it runs and that the connection string names it`,
+      { cause },
+    );
+  }
+  try {
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/** Where a client connects to, in words. */
+export function placeOf(client: Client): string {
+  return `database ${JSON.stringify(client.database ?? client.user ?? "")} at ${client.host}:${client.port}`;
+}
+
+function checkedUrl(source: string | undefined, url: string): string {
+  const isSocket = url.startsWith("/") || url.startsWith("socket:");
+  if (isSocket || (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url))) return url;
+  // what does not parse may have its password anywhere
+  const found = /^postgres(ql)?:\/\//.test(url)
+    ? "one that does not parse (are special characters in user and password percent-encoded?)"
+    : JSON.stringify(redact(url));
+  throw new UsageError(
+    `expected ${source} to be a connection string like postgres://user:password@host:5432/database, got: ${found}`,
+  );
+}
+
+function schemaName(name: string): string {
+  const bytes = Buffer.byteLength(name);
+  if (bytes >= 1 && bytes <= 63 && !name.includes("\0") && !name.startsWith("pg_")) return name;
+  throw new UsageError(
+    `expected --schema to be a name of 1 to 63 bytes that does not start with "pg_", got: ${JSON.stringify(name)} (${bytes} bytes)`,
+  );
+}

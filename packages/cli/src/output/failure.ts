@@ -1,0 +1,35 @@
+/** The command was called wrongly: exit code 2 instead of 1. */
+export class UsageError extends Error {
+  override readonly name = "UsageError";
+}
+
+/** What a person reads of an error: its message and those of its causes, never a stack, never a password. */
+export function explain(error: unknown): string {
+  const lines: string[] = [];
+  for (let at: unknown = error; at !== undefined && at !== null && lines.length < 5; at = causeOf(at)) {
+    const line = messageOf(at);
+    // an error of ours names its cause in its own message
+    if (!lines.some((said) => said.includes(line))) lines.push(line);
+  }
+  return redact(lines.join("\n  because: "));
+}
+
+/** The text without the passwords of connection strings. */
+export function redact(text: string): string {
+  return text
+    .replaceAll(/([a-z][a-z0-9+.-]*:\/\/[^\s:/@]*:)\S*@/gi, "$1****@")
+    .replaceAll(/(password=)[^\s&'"]+/gi, "$1****");
+}
+
+function causeOf(error: unknown): unknown {
+  return error instanceof Error ? error.cause : undefined;
+}
+
+function messageOf(error: unknown): string {
+  // Node tries every address of a name and reports the failures together, with no message of its own
+  if (error instanceof AggregateError && error.message === "") return error.errors.map(messageOf).join("; ");
+  if (!(error instanceof Error)) return String(error);
+  const { hint } = error as { hint?: unknown };
+  const message = error.message || error.name;
+  return typeof hint === "string" && !message.includes(hint) ? `${message}. ${hint}` : message;
+}

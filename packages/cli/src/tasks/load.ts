@@ -1,0 +1,93 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
+import { defineQueue, type Queue } from "@pgque/client";
+import type { Handler, WorkerOptions } from "@pgque/worker";
+import { UsageError } from "../output/failure.ts";
+import type { Task } from "./task.ts";
+
+/** A task, ready to be given to a worker. */
+export interface LoadedTask {
+  /** Its file, as a person would write it. */
+  file: string;
+  queue: Queue;
+  handler: Handler;
+  options: WorkerOptions;
+}
+
+const extensions = new Set([".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"]);
+
+/**
+ * The tasks of a folder, one for each file. Files whose name begins with a dot or an underscore, tests, declarations and what is in
+ * folders below are left alone: they are there for the tasks to import.
+ *
+ * @throws UsageError when there is no such folder, or no task in it
+ */
+export async function loadTasks(folder: string): Promise<LoadedTask[]> {
+  const files = await taskFiles(folder);
+  const tasks: LoadedTask[] = [];
+  for (const file of files) tasks.push(await loadTask(path.join(folder, file)));
+  const served = new Map<string, string>();
+  for (const { file, queue, options } of tasks) {
+    const reader = JSON.stringify([queue.name, options.consumer ?? "default"]);
+    const other = served.get(reader);
+    if (other !== undefined) {
+      throw new Error(
+        `expected one task for each queue and consumer, got two for queue ${JSON.stringify(queue.name)}: ${other} and ${file}. Give one of them a \`consumer\` of its own`,
+      );
+    }
+    served.set(reader, file);
+  }
+  return tasks;
+}
+
+async function taskFiles(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    const found = error.code === "ENOENT" ? "nothing there" : error.code === "ENOTDIR" ? "a file" : error.message;
+    throw new UsageError(`expected a folder of tasks at ${JSON.stringify(folder)}, found: ${found}`);
+  });
+  const files = entries.filter((entry) => !entry.isDirectory() && isTask(entry.name)).map(({ name }) => name);
+  if (files.length > 0) return files.sort();
+  throw new UsageError(
+    `expected files with handlers in ${JSON.stringify(folder)}, found none. ` +
+      'A file orders.ts with `export default async (message) => { … }` serves queue "orders"',
+  );
+}
+
+function isTask(file: string): boolean {
+  return extensions.has(path.extname(file)) && !/^[._]|\.d\.[mc]?ts$|\.(test|spec)\.[mc]?[jt]s$/.test(file);
+}
+
+async function loadTask(file: string): Promise<LoadedTask> {
+  const exported = await exportOf(file);
+  const task = typeof exported === "function" ? { handler: exported } : exported;
+  if (!isTaskObject(task)) {
+    throw new Error(
+      `expected ${file} to export by default a function or an object with a \`handler\`, got: ${inspect(exported, { depth: 0 })}`,
+    );
+  }
+  const { queue, handler, ...options } = task;
+  if (queue !== undefined && !isQueue(queue)) {
+    throw new Error(`expected \`queue\` of ${file} to come from defineQueue, got: ${inspect(queue, { depth: 0 })}`);
+  }
+  return { file, queue: queue ?? defineQueue(path.basename(file, path.extname(file))), handler, options };
+}
+
+async function exportOf(file: string): Promise<unknown> {
+  try {
+    const module: { default?: unknown } = await import(pathToFileURL(path.resolve(file)).href);
+    return module.default;
+  } catch (cause) {
+    throw new Error(`could not load ${file}`, { cause });
+  }
+}
+
+function isTaskObject(value: unknown): value is Task {
+  return typeof (value as Partial<Task> | null | undefined)?.handler === "function";
+}
+
+function isQueue(value: unknown): value is Queue {
+  const queue = value as Partial<Queue> | null;
+  return typeof queue?.name === "string" && typeof queue.options === "object";
+}
