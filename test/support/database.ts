@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
 import { startPostgres, type Postgres, type PostgresOptions } from "@pgque/postgres";
-import pg from "pg";
+import { Client, Pool, type PoolConfig } from "pg";
 import { inject } from "vitest";
 import { asAdmin, createTemplate, databaseUrl, template, testSettings } from "./server.ts";
 
 /** A database of the test's own, with the schema `pgque` installed. Everything opened through it is closed by `drop()`. */
 export interface TestDatabase extends AsyncDisposable {
   url: string;
-  connect(): Promise<pg.Client>;
-  pool(config?: pg.PoolConfig): pg.Pool;
+  connect(): Promise<Client>;
+  pool(config?: PoolConfig): Pool;
   drop(): Promise<void>;
 }
 
@@ -25,8 +25,12 @@ export function freshDatabase(): Promise<TestDatabase> {
 /** Starts a server for this test alone and makes a database on it. `drop()` stops the server. */
 export async function ownServer(options: PostgresOptions = {}): Promise<OwnServer> {
   const server = await startPostgres({ ...options, settings: { ...testSettings, ...options.settings } });
-  await createTemplate(server.url);
-  const database = await cloneOn(server.url);
+  const database = await createTemplate(server.url)
+    .then(() => cloneOn(server.url))
+    .catch(async (error) => {
+      await server.stop();
+      throw error;
+    });
   const drop = async () => {
     await database.drop();
     await server.stop();
@@ -48,7 +52,7 @@ async function cloneOn(serverUrl: string): Promise<TestDatabase> {
   return {
     url,
     async connect() {
-      const client = new pg.Client(config);
+      const client = new Client(config);
       // a test that stops the server ends its connections too; what matters is what the queries say
       client.on("error", () => undefined);
       await client.connect();
@@ -56,7 +60,7 @@ async function cloneOn(serverUrl: string): Promise<TestDatabase> {
       return client;
     },
     pool(poolConfig = {}) {
-      const pool = new pg.Pool({ ...config, ...poolConfig });
+      const pool = new Pool({ ...config, ...poolConfig });
       pool.on("error", () => undefined);
       opened.push({ end: () => (pool.ended ? Promise.resolve() : pool.end()) });
       return pool;
@@ -67,7 +71,7 @@ async function cloneOn(serverUrl: string): Promise<TestDatabase> {
 }
 
 /** Two clones at once collide on the template: one of them has to come again. */
-async function clone(admin: pg.Client, name: string): Promise<void> {
+async function clone(admin: Client, name: string): Promise<void> {
   const busy = "55006";
   for (;;) {
     try {

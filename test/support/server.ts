@@ -1,6 +1,6 @@
 import { startPostgres, type Major } from "@pgque/postgres";
 import { install } from "@pgque/sql";
-import pg from "pg";
+import { Client } from "pg";
 import type { TestProject } from "vitest/node";
 
 /** Database that every test database is a copy of: the schema `pgque` is installed in it. */
@@ -24,7 +24,12 @@ export const testSettings = { max_connections: 200, max_prepared_transactions: 2
 /** One server for the whole run: embedded, or the one of DATABASE_URL, or a container with PGQUE_TEST_SERVER=testcontainers. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await testServer();
-  await createTemplate(server.url);
+  try {
+    await createTemplate(server.url);
+  } catch (error) {
+    await server.stop();
+    throw error;
+  }
   project.provide("serverUrl", server.url);
   return () => server.stop();
 }
@@ -49,7 +54,7 @@ async function container(): Promise<TestServer> {
 export async function createTemplate(url: string): Promise<void> {
   await dropTemplate(url);
   await asAdmin(url, (admin) => admin.query(`create database ${template}`));
-  const client = new pg.Client({ connectionString: databaseUrl(url, template) });
+  const client = new Client({ connectionString: databaseUrl(url, template) });
   await client.connect();
   try {
     await install(client);
@@ -62,8 +67,8 @@ async function dropTemplate(url: string): Promise<void> {
   await asAdmin(url, (admin) => admin.query(`drop database if exists ${template} with (force)`));
 }
 
-export async function asAdmin<T>(url: string, work: (admin: pg.Client) => Promise<T>): Promise<T> {
-  const admin = new pg.Client({ connectionString: url });
+export async function asAdmin<T>(url: string, work: (admin: Client) => Promise<T>): Promise<T> {
+  const admin = new Client({ connectionString: url });
   await admin.connect();
   try {
     return await work(admin);

@@ -1,6 +1,15 @@
 import type { ChildProcess } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { chmodSync, chownSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { majors, programs, type Major } from "./binaries.ts";
@@ -35,7 +44,8 @@ const stopTimeoutMs = 20_000;
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const major = options.major ?? 17;
-  if (!majors.includes(major)) throw new Error(`expected \`major\` to be one of ${majors.join(", ")}, got: ${String(major)}`);
+  if (!majors.includes(major))
+    throw new Error(`expected \`major\` to be one of ${majors.join(", ")}, got: ${String(major)}`);
   const folder = mkdtempSync(path.join(os.tmpdir(), "pgque-postgres-"));
   const watchdog = startWatchdog(folder);
   const server = new Postgres(major, folder, watchdog, { ...defaults(options.durable ?? false), ...options.settings });
@@ -107,7 +117,18 @@ export class Postgres implements AsyncDisposable {
     for (const file of [this.#data, passwordFile]) this.#give(file);
     const child = launch(
       path.join(this.#bin, "initdb"),
-      ["-D", this.#data, "-U", superuser, "-E", "UTF8", "--no-locale", "--auth=scram-sha-256", `--pwfile=${passwordFile}`, "--no-sync"],
+      [
+        "-D",
+        this.#data,
+        "-U",
+        superuser,
+        "-E",
+        "UTF8",
+        "--no-locale",
+        "--auth=scram-sha-256",
+        `--pwfile=${passwordFile}`,
+        "--no-sync",
+      ],
       this.#identity,
       this.log,
     );
@@ -173,7 +194,11 @@ export class Postgres implements AsyncDisposable {
       port,
       ...this.#settings,
     };
-    return ["-D", this.#data, ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${setting(value)}`])];
+    return [
+      "-D",
+      this.#data,
+      ...Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${setting(value)}`]),
+    ];
   }
 
   #give(file: string): void {

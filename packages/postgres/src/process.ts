@@ -10,7 +10,13 @@ const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C", TZ: "UTC" };
 export function launch(program: string, args: string[], identity: Identity, log: string): ChildProcess {
   const output = openSync(log, "a");
   try {
-    return spawn(program, args, { ...identity, cwd: "/", env: environment, detached: true, stdio: ["ignore", output, output] });
+    return spawn(program, args, {
+      ...identity,
+      cwd: "/",
+      env: environment,
+      detached: true,
+      stdio: ["ignore", output, output],
+    });
   } finally {
     closeSync(output);
   }

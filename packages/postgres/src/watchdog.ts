@@ -27,7 +27,10 @@ until rm -rf "$1" 2>/dev/null || [ "$tries" -ge 100 ]; do sleep 0.05; tries=$((t
 export function startWatchdog(folder: string): Watchdog {
   if (process.platform === "win32") return { watch: () => undefined, dismiss: () => Promise.resolve() };
   // detached: a session of its own, so that Ctrl-C in the terminal does not reach it
-  const shell = spawn("sh", ["-c", script, "pgque-watchdog", folder], { detached: true, stdio: ["pipe", "ignore", "ignore"] });
+  const shell = spawn("sh", ["-c", script, "pgque-watchdog", folder], {
+    detached: true,
+    stdio: ["pipe", "ignore", "ignore"],
+  });
   shell.unref();
   const pipe = shell.stdin as typeof shell.stdin & { unref?: () => void };
   pipe.unref?.();
