@@ -106,11 +106,17 @@ export function resolveSettings(options: BenchOptions): Settings {
     repeat: integer("repeat", options.repeat ?? defaults.repeat, 1, 100),
     synchronousCommit: "on",
     autovacuumNaptimeSeconds: quick ? 1 : 10,
-    rotation: quick ? { bytes: 4 * 1024 * 1024, minIntervalSeconds: 2 } : null,
+    rotation: rotationFor(quick, heldSeconds),
     resultsFolder: options.resultsFolder ?? null,
     databaseUrl: options.databaseUrl ?? null,
     postgresMajor: major(options.postgresMajor ?? 17),
   };
+}
+
+/** A cell should see several rotations: at its defaults, 64 MiB, Pgque would not rotate in a short one. */
+function rotationFor(quick: boolean, heldSeconds: number): Settings["rotation"] {
+  if (quick) return { bytes: 4 * 1024 * 1024, minIntervalSeconds: 2 };
+  return heldSeconds < 1800 ? { bytes: 8 * 1024 * 1024, minIntervalSeconds: 5 } : null;
 }
 
 function integer(option: string, value: number, min: number, max: number): number {

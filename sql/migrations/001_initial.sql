@@ -939,12 +939,13 @@ begin
   if type_name is null then
     perform refuse_type();
   end if;
-  perform check_send_batch(payloads, headers);
-  select max(octet_length(payload)) into bytes from unnest(payloads) as payload;
+  if payloads is null or array_ndims(payloads) > 1 or headers is not null then
+    perform check_send_batch(payloads, headers);
+  end if;
+  select coalesce(array_agg(nextval('message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;
   if bytes > %3$s then
     perform refuse_payload(bytes, %3$s);
   end if;
-  ids := array(select nextval('message_seq_%1$s') from generate_series(1, cardinality(payloads)));
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
     else
       insert into message_%1$s_0 (seq, id, type, payload, headers)

@@ -1,2 +1,3 @@
 export { startPostgres, type Postgres, type PostgresOptions, type StopOptions } from "./postgres.ts";
 export { majors, type Major } from "./binaries.ts";
+export { freePort } from "./free-port.ts";

@@ -125,6 +125,7 @@ export class Executor<Output> {
 }
 
 function reasonOf(error: unknown): string {
-  const reason = error instanceof Error ? error.message || error.name : inspect(error);
+  const reason =
+    typeof error === "string" ? error : error instanceof Error ? error.message || error.name : inspect(error);
   return reason.length > reasonCharsMax ? `${reason.slice(0, reasonCharsMax - 1)}…` : reason;
 }

@@ -86,13 +86,14 @@ export function resolveOptions(handler: unknown, options: WorkerOptions): Resolv
     batchSize: prefetch,
     ...given,
   } as ResolvedOptions;
-  const problems = [...valueProblems(handler, resolved), ...orderProblems(resolved)];
+  const wrong = valueProblems(handler, given);
+  const problems = wrong.length > 0 ? wrong : orderProblems(resolved);
   if (problems.length > 0)
     throw new PgqueError("INVALID_OPTION", `new Worker: ${problems.join("; ")}`, { details: { problems } });
   return { ...resolved, log: guarded(resolved.log) };
 }
 
-function valueProblems(handler: unknown, options: ResolvedOptions): string[] {
+function valueProblems(handler: unknown, options: WorkerOptions): string[] {
   const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
     if (name === "consumer") return isName(value) ? [] : [expected(name, "a name of 1 to 57 bytes of UTF-8", value)];
     if (name === "log")

@@ -3,6 +3,7 @@ import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { blocked } from "../../../test/support/interleave.ts";
 import { ack, drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
+import { buffersOfReceive } from "../support/statistics.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -179,7 +180,7 @@ describe("a writer that stays open", () => {
     for (let i = 0; i < 20; i++) await b.query("select pgque.send_batch('q', array_fill('x'::text, array[1000]))");
     await drain(b);
     await a.query("commit");
-    expect(await buffers(b, 100), "buffers of a receive").toBeLessThan(100);
+    expect((await buffersOfReceive(b)).buffers, "buffers of a receive").toBeLessThan(100);
   });
 
   test("is left alone by a consumer whose position has passed it in an earlier window", async () => {
@@ -212,9 +213,9 @@ describe("what a receive reads", () => {
     await makeQueue(a, ["c"], { rotation_bytes: 1_000_000_000 });
     await a.query("select pgque.send_batch('q', array_fill('x'::text, array[50000]))");
     await receive(a, "c", 100);
-    const early = await buffers(a, 100);
-    await receive(a, "c", 49_000);
-    const late = await buffers(a, 100);
+    const { buffers: early } = await buffersOfReceive(a);
+    await receive(a, "c", 48_000);
+    const { buffers: late } = await buffersOfReceive(a);
     expect(late).toBeLessThan(early * 1.5);
   });
 
@@ -236,11 +237,3 @@ describe("what a receive reads", () => {
     expect(await drain(a)).toEqual(payloads);
   });
 });
-
-/** Buffers that one receive of `max` messages touches, planning included. */
-async function buffers(client: pg.Client, max: number): Promise<number> {
-  const { rows } = await client.query(
-    `explain (analyze, buffers, format json) select * from pgque.receive_messages('q', 'c', max_messages => ${max})`,
-  );
-  return rows[0]["QUERY PLAN"][0].Plan["Shared Hit Blocks"];
-}

@@ -2,6 +2,7 @@ import { expect } from "vitest";
 import type pg from "pg";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { ack, makeQueue, receive } from "../support/queue.ts";
+import { buffersOfReceive } from "../support/statistics.ts";
 
 /** What the planner may know of a segment's tables. */
 export const statistics = ["missing", "stale", "fresh"] as const;
@@ -28,12 +29,4 @@ export async function receivesByIndex(backlog: number, known: (typeof statistics
 
 async function analyze(client: pg.Client): Promise<void> {
   await client.query("analyze pgque.message_1, pgque.message_1_0, pgque.batch_1_0, pgque.outcome_1_0");
-}
-
-async function buffersOfReceive(client: pg.Client): Promise<{ buffers: number; messages: number }> {
-  const { rows } = await client.query(
-    "explain (analyze, buffers, format json) select * from pgque.receive_messages('q', 'c', max_messages => 100)",
-  );
-  const plan = rows[0]["QUERY PLAN"][0].Plan;
-  return { buffers: plan["Shared Hit Blocks"] + plan["Shared Read Blocks"], messages: plan["Actual Rows"] };
 }

@@ -91,8 +91,7 @@ async function allSettled(database: OwnServer, ledger: Ledger): Promise<void> {
   try {
     await until(
       async () =>
-        missing().length === 0 &&
-        (await admin.query("select pgque.open_batches(id) from pgque.queue")).rowCount === 0,
+        missing().length === 0 && (await admin.query("select pgque.open_batches(id) from pgque.queue")).rowCount === 0,
       "every message that was sent is acked",
       60_000,
     );

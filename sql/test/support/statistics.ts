@@ -32,3 +32,20 @@ export async function messagesInserted(client: pg.Client): Promise<number> {
   );
   return rows[0].inserted;
 }
+
+/**
+ * Buffers that a receive of `max` messages touches, planning included, and how many it returned: the least of three in a row. Now and
+ * then one of them rebuilds the session's caches, because sessions of other tests have flooded the queue of invalidations.
+ */
+export async function buffersOfReceive(client: pg.Client, max = 100): Promise<{ buffers: number; messages: number }> {
+  let least = { buffers: Number.POSITIVE_INFINITY, messages: 0 };
+  for (let i = 0; i < 3; i++) {
+    const { rows } = await client.query(
+      `explain (analyze, buffers, format json) select * from pgque.receive_messages('q', 'c', max_messages => ${max})`,
+    );
+    const plan = rows[0]["QUERY PLAN"][0].Plan;
+    const buffers: number = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+    if (buffers < least.buffers) least = { buffers, messages: plan["Actual Rows"] };
+  }
+  return least;
+}

@@ -1,0 +1,66 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { onTestFinished } from "vitest";
+import { until } from "../../../../test/support/until.ts";
+
+export const bin = path.resolve(import.meta.dirname, "../../bin/pgque.js");
+
+const databaseVariables = new Set(["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"]);
+
+/** Nothing of the environment that names a database, unless the test says so. */
+export function environment(variables: Record<string, string> = {}): NodeJS.ProcessEnv {
+  const kept = Object.entries(process.env).filter(([name]) => !databaseVariables.has(name));
+  return { ...Object.fromEntries(kept), ...variables };
+}
+
+export interface Ended {
+  code: number | null;
+  out: string;
+  err: string;
+}
+
+/** A `pgque` process; what it has written so far can be read and waited for. */
+export class Running {
+  readonly child: ChildProcess;
+  readonly #ended: Promise<Ended>;
+  out = "";
+  err = "";
+
+  constructor(args: string[], env: Record<string, string>, cwd?: string) {
+    this.child = spawn(process.execPath, [bin, ...args], {
+      cwd,
+      env: environment(env),
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    this.child.stdout?.on("data", (chunk: Buffer) => (this.out += chunk.toString()));
+    this.child.stderr?.on("data", (chunk: Buffer) => (this.err += chunk.toString()));
+    this.child.stdin?.end();
+    this.#ended = once(this.child, "close").then(([code]) => ({ code, out: this.out, err: this.err }));
+    onTestFinished(() => void this.child.kill("SIGKILL"));
+  }
+
+  get ended(): Promise<Ended> {
+    return this.#ended;
+  }
+
+  /** Waits until it has written this to standard output. */
+  async says(text: string): Promise<void> {
+    await until(
+      () => {
+        if (this.child.exitCode !== null) throw new Error(`ended with ${this.child.exitCode}: ${this.out}${this.err}`);
+        return this.out.includes(text);
+      },
+      `pgque says ${JSON.stringify(text)}, it said: ${this.out}${this.err}`,
+    );
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    this.child.kill(signal);
+  }
+}
+
+/** Runs the command to its end. */
+export function pgque(args: string[], env: Record<string, string> = {}): Promise<Ended> {
+  return new Running(args, env).ended;
+}

@@ -1,0 +1,149 @@
+import { Pgque, defineQueue } from "@pgque/client";
+import { afterAll, expect, test } from "vitest";
+import { z } from "zod";
+import { freshDatabase } from "../../../test/support/database.ts";
+import { until } from "../../../test/support/until.ts";
+import { freshQueue, gate, startWorker, unfinished } from "./support/worker.ts";
+
+const database = await freshDatabase();
+const pgque = new Pgque(database.pool());
+afterAll(() => database.drop());
+
+test("every message is handled once and acked", async () => {
+  const queue = await freshQueue(pgque);
+  const payloads = Array.from({ length: 500 }, (_, i) => i);
+  await pgque.sendMany(queue, payloads.slice(0, 300));
+  const handled: unknown[] = [];
+  await startWorker(pgque, queue, ({ payload }) => void handled.push(payload));
+  await pgque.sendMany(queue, payloads.slice(300));
+  await until(() => handled.length >= 500, "all are handled");
+  await until(async () => (await unfinished(pgque, queue)).open === 0, "all are acked");
+  expect(handled.toSorted((a, b) => Number(a) - Number(b))).toEqual(payloads);
+});
+
+test("`concurrency` handlers run at once, never more", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.sendMany(
+    queue,
+    Array.from({ length: 20 }, (_, i) => i),
+  );
+  const { open, passed } = gate();
+  let running = 0;
+  let most = 0;
+  let done = 0;
+  await startWorker(
+    pgque,
+    queue,
+    async () => {
+      running += 1;
+      most = Math.max(most, running);
+      await passed;
+      running -= 1;
+      done += 1;
+    },
+    { concurrency: 7 },
+  );
+  await until(() => running === 7, "seven handlers run");
+  open();
+  await until(() => done === 20, "all are handled");
+  expect(most).toBe(7);
+});
+
+test("workers of one consumer share its messages, each consumer gets all of them", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.subscribe(queue, "audit");
+  const handled: Record<string, unknown[]> = { default: [], audit: [] };
+  for (const consumer of ["default", "default", "audit"]) {
+    await startWorker(pgque, queue, ({ payload }) => void handled[consumer]?.push(payload), { consumer });
+  }
+  const payloads = Array.from({ length: 200 }, (_, i) => i);
+  for (const payload of payloads) await pgque.send(queue, payload);
+  await until(() => Object.values(handled).every(({ length }) => length >= 200), "both consumers have all");
+  for (const list of Object.values(handled)) expect(list.toSorted((a, b) => Number(a) - Number(b))).toEqual(payloads);
+});
+
+test("what a handler throws has its message tried again, then made a dead letter with the reason; others go on", async () => {
+  const queue = await freshQueue(pgque, { maxRetries: 2 });
+  const attempts: number[] = [];
+  const handled = new Set<unknown>();
+  await startWorker(pgque, queue, ({ payload }, { attempt }) => {
+    if (payload !== "bad") return void handled.add(payload);
+    attempts.push(attempt);
+    throw new Error(`no luck the ${attempt}. time`);
+  });
+  await pgque.sendMany(queue, ["good 1", "bad", "good 2"]);
+  await until(async () => (await unfinished(pgque, queue)).dead === 1, "a dead letter");
+  expect(attempts).toEqual([1, 2, 3]);
+  expect(handled).toEqual(new Set(["good 1", "good 2"]));
+  const { rows } = await pgque.pool.query("select payload, reason, attempt from pgque.dlq_inspect($1)", [queue.name]);
+  expect(rows).toEqual([{ payload: '"bad"', reason: "no luck the 3. time", attempt: 3 }]);
+});
+
+test("what is thrown may be anything", async () => {
+  const queue = await freshQueue(pgque, { maxRetries: 0 });
+  const thrown = [undefined, null, "text", { code: 7 }, new Error(""), new Error("x".repeat(10_000))];
+  await startWorker(pgque, queue, ({ payload }) => {
+    throw thrown[Number(payload)];
+  });
+  await pgque.sendMany(queue, [...thrown.keys()]);
+  await until(async () => (await unfinished(pgque, queue)).dead === thrown.length, "all are dead letters");
+  const { rows } = await pgque.pool.query("select reason from pgque.dlq_inspect($1) order by payload", [queue.name]);
+  expect(rows.map(({ reason }) => reason.slice(0, 20))).toEqual([
+    "undefined",
+    "null",
+    "text",
+    "{ code: 7 }",
+    "Error",
+    "x".repeat(20),
+  ]);
+  expect(rows[5].reason).toHaveLength(2000);
+});
+
+test("a payload that does not fit the schema is never handled; its dead letter says where it does not fit", async () => {
+  const loose = await freshQueue(pgque, { maxRetries: 0 });
+  const strict = defineQueue(loose.name, { payload: z.object({ to: z.object({ name: z.string() }) }) });
+  const names: string[] = [];
+  await startWorker(pgque, strict, ({ payload }) => void names.push(payload.to.name));
+  await pgque.sendMany(loose, [{ to: { name: "Ada" } }, { to: { name: 7 } }]);
+  await until(async () => (await unfinished(pgque, loose)).dead === 1, "a dead letter");
+  const { rows } = await pgque.pool.query("select reason from pgque.dlq_inspect($1)", [loose.name]);
+  expect(rows[0].reason).toContain("to.name");
+  expect(names).toEqual(["Ada"]);
+});
+
+test("a long handler holds up neither the messages beside it nor their acks", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.sendMany(queue, ["slow", "quick 1", "quick 2"]);
+  const { open, passed } = gate();
+  await startWorker(pgque, queue, ({ payload }) => (payload === "slow" ? passed : undefined));
+  const settled = async (): Promise<number> => {
+    const { rows } = await pgque.pool.query("select id from pgque.queue where name = $1", [queue.name]);
+    const { rows: outcomes } = await pgque.pool.query(`select * from pgque.outcome_${rows[0].id}`);
+    return outcomes.length;
+  };
+  await until(async () => (await settled()) > 0, "the quick ones are acked while the slow one runs");
+  expect((await unfinished(pgque, queue)).open).toBe(1);
+  open();
+  await until(async () => (await unfinished(pgque, queue)).open === 0, "the batch is finished");
+});
+
+test("a logger that throws ends nothing", async () => {
+  const queue = await freshQueue(pgque, { maxRetries: 0 });
+  const fail = (): never => {
+    throw new Error("disk full");
+  };
+  let handled = 0;
+  await startWorker(
+    pgque,
+    queue,
+    ({ payload }, { log }) => {
+      log.info("about to begin");
+      if (payload === "bad") throw new Error("no");
+      handled += 1;
+    },
+    { log: { debug: fail, info: fail, warn: fail, error: fail } },
+  );
+  await pgque.sendMany(queue, ["bad", "good"]);
+  await until(() => handled === 1, "the good one is handled");
+  await until(async () => (await unfinished(pgque, queue)).dead === 1, "the bad one is a dead letter");
+});

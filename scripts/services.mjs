@@ -1,0 +1,55 @@
+#!/usr/bin/env node
+// Installs the programs that the services tier needs from Debian's packages, starts a Docker engine of its own unless one
+// answers, runs a command with all of it, and stops what it started. Whatever is missing is a failure.
+//
+//   node scripts/services.mjs vitest run --project services
+import { spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { docker, startEngine } from "./services/docker.mjs";
+import { install } from "./services/debian.mjs";
+
+/** Program → the package that has it. */
+const programs = {
+  pgbouncer: "pgbouncer",
+  docker: "docker.io",
+  dockerd: "docker.io",
+  busybox: "busybox-static",
+  "/usr/lib/postgresql/15/bin/postgres": "postgresql-15",
+};
+
+const image = "postgres:15";
+
+/** What Testcontainers starts: the image that is there, else the registry's, else one made of Debian's packages. */
+function ensureImage() {
+  if (docker(["image", "inspect", image]).status === 0) return;
+  if (docker(["pull", "--quiet", image], { timeout: 120_000 }).status === 0) return;
+  console.error(`${image} cannot be pulled: making it of Debian's packages …`);
+  const made = spawnSync("bash", [path.join(import.meta.dirname, "services/postgres-image.sh"), image], {
+    stdio: ["ignore", "ignore", "inherit"],
+  });
+  if (made.status !== 0) throw new Error(`could not make ${image}`);
+}
+
+/** The command's exit code. */
+function run([command, ...args], variables) {
+  const child = spawn(command, args, { env: { ...process.env, ...variables }, stdio: "inherit" });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+  return new Promise((resolve, reject) => {
+    child.on("error", reject);
+    child.on("exit", (code, signal) => resolve(signal ? 128 + os.constants.signals[signal] : code));
+  });
+}
+
+install(programs);
+const folder = mkdtempSync(path.join(os.tmpdir(), "pgque-services-"));
+const engine = await startEngine(folder);
+try {
+  process.env["DOCKER_HOST"] = engine.host;
+  ensureImage();
+  process.exitCode = await run(process.argv.slice(2), { PGQUE_TEST_IMAGE: image, ...engine.variables });
+} finally {
+  await engine.stop();
+  rmSync(folder, { recursive: true, force: true });
+}
