@@ -367,6 +367,8 @@ begin
       last_seq bigint not null,
       due_at timestamptz,
       messages int not null,
+      -- nothing is left of the window: the next receive need not look
+      exhausted boolean not null default false,
       -- every batch of this (consumer, lane) before this n is finished
       settled_before bigint not null default 1,
       worker text,
@@ -663,8 +665,8 @@ begin
   end if;
   insert into consumer (queue_id, name) values (of_queue, subscribe.consumer) returning id into reader;
   execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages)
-    values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, 1, 1, $2, $2, '0', -1, 0)
+    insert into batch_%1$s (segment, consumer_id, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, 1, 1, $2, $2, '0', -1, 0, true)
   $sql$, of_queue) using reader, seen;
   return 1;
 end
@@ -1084,7 +1086,7 @@ $sql$;
     new_batch as (
       insert into batch_%1$s (
         segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
-        first_txid, first_seq, last_txid, last_seq, messages, settled_before, worker, lease_until
+        first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, worker, lease_until
       )
       select current_segment, reader, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
@@ -1092,7 +1094,7 @@ $sql$;
              case when not k.keeps_window then position.prev_snapshot end,
              case when not k.keeps_window then position.next_snapshot end,
              case when k.keeps_window then position.window_n else position.n + 1 end,
-             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, p.messages < max_messages,
              case when position.n %% 64 = 0
                then first_open_batch(%1$s, reader, 0, position.settled_before)
                else position.settled_before
@@ -1118,7 +1120,8 @@ $generate$;
 --      such transaction. A range scan from xmin(prev) would read an hour of messages behind an hour-old writer.
 --   6. Then the rest of the window. Its lower bound is the row comparison alone: with "txid >=" beside it the b-tree starts
 --      at the wrong key and reads the window again.
---   7. Nothing there: once more with a new window. Still nothing: nothing was written, not even a transaction id taken.
+--   7. Nothing there, or known to be exhausted: once more with a new window. Still nothing: nothing was written, not even a
+--      transaction id taken.
 -- The plan is an ordered index scan whatever the statistics say: the planner has nothing else to choose.
 create function generate_receive(queue_id int) returns void
 language plpgsql
@@ -1144,10 +1147,18 @@ declare
   current_segment smallint;
   started timestamptz;
 begin
-  perform require_read_committed('receive');
-  perform check_receive(max_messages, lease);
+  -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
+  if current_setting('transaction_isolation') <> 'read committed' then
+    perform require_read_committed('receive');
+  end if;
+  if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days') is not true then
+    perform check_receive(max_messages, lease);
+  end if;
   lock table only batch_%1$s in row exclusive mode;
-  reader := require_consumer(%1$s, consumer);
+  select c.id into reader from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
+  if reader is null then
+    perform require_consumer(%1$s, consumer);
+  end if;
   perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
 
   select b.* into position from batch_%1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
@@ -1159,7 +1170,13 @@ begin
   current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
   started := clock_timestamp();
 
-  for attempt_no in 1 .. 2 loop
+  for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
+    if attempt_no = 2 then
+      position.prev_snapshot := position.next_snapshot;
+      position.next_snapshot := snapshot_now();
+      position.last_txid := '0';
+      position.last_seq := -1;
+    end if;
     if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
        and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
       %3$s
@@ -1169,18 +1186,14 @@ begin
     if found then
       return;
     end if;
-    position.prev_snapshot := position.next_snapshot;
-    position.next_snapshot := snapshot_now();
-    position.last_txid := '0';
-    position.last_seq := -1;
   end loop;
 
   -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again
   if clock_timestamp() - started > interval '10 ms' then
     insert into batch_%1$s (
-      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, settled_before
+      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before
     ) values (
-      current_segment, reader, position.n + 1, position.prev_snapshot, position.prev_snapshot, position.n + 1, '0', -1, 0,
+      current_segment, reader, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
       position.settled_before
     );
   end if;
@@ -2142,10 +2155,10 @@ declare
 begin
   execute format($sql$
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, due_at, messages, settled_before
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, due_at, messages, exhausted, settled_before
     )
     select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.n + 1, b.last_txid, b.last_seq, b.due_at, 0, b.settled_before
+           b.n + 1, b.last_txid, b.last_seq, b.due_at, 0, b.exhausted, b.settled_before
       from (select c.id from consumer c where c.queue_id = %1$s union all select 0) as reader(id)
      cross join lateral (select * from batch_%1$s b where b.consumer_id = reader.id and b.lane = 0 order by b.n desc limit 1) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n

@@ -58,6 +58,8 @@ begin
       last_seq bigint not null,
       due_at timestamptz,
       messages int not null,
+      -- nothing is left of the window: the next receive need not look
+      exhausted boolean not null default false,
       -- every batch of this (consumer, lane) before this n is finished
       settled_before bigint not null default 1,
       worker text,

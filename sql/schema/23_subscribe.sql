@@ -28,8 +28,8 @@ begin
   end if;
   insert into consumer (queue_id, name) values (of_queue, subscribe.consumer) returning id into reader;
   execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages)
-    values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, 1, 1, $2, $2, '0', -1, 0)
+    insert into batch_%1$s (segment, consumer_id, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, 1, 1, $2, $2, '0', -1, 0, true)
   $sql$, of_queue) using reader, seen;
   return 1;
 end

@@ -6,8 +6,8 @@ import path from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { z } from "zod";
+import { bin, environment } from "./support/pgque.ts";
 
-const bin = path.resolve(import.meta.dirname, "../bin/pgque.js");
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(path.join(os.tmpdir(), "pgque test bench "));
@@ -93,8 +93,7 @@ test.each([
 });
 
 function pgque(...args: string[]): ChildProcess {
-  const { DATABASE_URL: _url, ...environment } = process.env;
-  return spawn(process.execPath, [bin, ...args], { env: environment, stdio: ["ignore", "pipe", "pipe"] });
+  return spawn(process.execPath, [bin, ...args], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });
 }
 
 /** What it wrote to standard output and standard error, and how it ended. */
