@@ -27,6 +27,20 @@ describe("documents", () => {
     expect([...quoted].toSorted()).toEqual(readdirSync(path.join(root, "docs", "examples")).toSorted());
   });
 
+  test("give no figure that is not in a committed result", () => {
+    let blocks = 0;
+    for (const document of documents) {
+      for (const [, file = "", block = ""] of read(document).matchAll(
+        /<!-- from (bench\/results\/\S+) -->\n(.*?)<!-- end -->/gs,
+      )) {
+        const lines = read(file).split("\n");
+        for (const line of block.split("\n").filter(Boolean)) expect(lines, `${file} in ${document}`).toContain(line);
+        blocks += 1;
+      }
+    }
+    expect(blocks).toBeGreaterThan(0);
+  });
+
   test("link to files that exist", () => {
     for (const document of documents) {
       for (const [, target = ""] of read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {

@@ -1,12 +1,13 @@
 import { none } from "./horizons/none.ts";
 import { repeatableRead } from "./horizons/repeatable-read.ts";
 import type { Horizon } from "./horizons/horizon.ts";
+import { pgqueWorker } from "./systems/pgque-worker.ts";
 import { pgque } from "./systems/pgque.ts";
 import { skipLocked } from "./systems/skip-locked.ts";
 import type { System } from "./systems/system.ts";
 
-/** In the order of the tables; pgque-worker only when asked for. */
-export const systems: System[] = [pgque, skipLocked];
+/** In the order of the tables; pgque-worker runs only when asked for. */
+export const systems: System[] = [pgque, skipLocked, pgqueWorker];
 export const horizons: Horizon[] = [none, repeatableRead];
 
 export const systemNames = systems.map(({ name }) => name);

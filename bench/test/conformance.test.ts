@@ -22,7 +22,7 @@ test.each(systems.map((system) => [system.name, system] as const))(
   async (_name, system) => {
     await using database = await freshDatabase();
     const tally = new Numbers();
-    const workload = { producers: 2, consumers: 4, batch: 100, sendBatch: 50, rotation: null };
+    const workload = { producers: 2, consumers: 4, batch: 100, sendBatch: 50, idlePollMs: 5, rotation: null };
     const admin = await database.connect();
     const running = await system.open({
       ...workload,
@@ -36,7 +36,7 @@ test.each(systems.map((system) => [system.name, system] as const))(
       await running.send[(first / workload.sendBatch) % 2]?.(payloads);
       tally.sent(payloads.length);
     }
-    const load: Load = { ...workload, ...running, tally, payloadBytes: 75, idlePollMs: 5, lateness: new Latencies() };
+    const load: Load = { ...workload, ...running, tally, payloadBytes: 75, lateness: new Latencies() };
     await drain(load, 20, new AbortController().signal);
     await running.close?.();
 

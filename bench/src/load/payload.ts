@@ -9,7 +9,7 @@ export function payloadDueAt(dueMs: number, bytes: number): string {
   return `${start}${"x".repeat(Math.max(0, bytes - start.length - 2))}"}`;
 }
 
-/** Reads the one number without parsing the rest: the harness shares its cores with the server. */
-export function dueOf(payload: string): number {
-  return Number.parseFloat(payload.slice(head.length));
+/** When a message was meant to be sent. Of a text it reads the one number without parsing the rest: the harness shares its cores with the server. */
+export function dueOf(payload: unknown): number {
+  return typeof payload === "string" ? Number.parseFloat(payload.slice(head.length)) : (payload as { t: number }).t;
 }

@@ -15,6 +15,8 @@ export interface Workload {
   /** The most messages one receive returns. */
   batch: number;
   sendBatch: number;
+  /** How long a consumer that found nothing waits. */
+  idlePollMs: number;
   /** For a system that stores in segments: when it rotates. Null: its own defaults. */
   rotation: { bytes: number; minIntervalSeconds: number } | null;
 }

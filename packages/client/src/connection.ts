@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { addressOf } from "./address.ts";
+import { addressOf, isPool } from "./address.ts";
 import { databaseError } from "./database-error.ts";
 import { PgqueError } from "./errors.ts";
 import type { Executor } from "./executor.ts";
@@ -25,6 +25,11 @@ export class Connection {
     this.#executor = executor;
     this.#schema = schema;
     this.#prepare = prepare;
+  }
+
+  /** Whether each statement is a transaction of its own, and not a part of the caller's. */
+  get commitsEachStatement(): boolean {
+    return isPool(this.#executor);
   }
 
   /** The rows of a statement. `text` is given the schema's quoted name; `about` goes into the error of a failure. */

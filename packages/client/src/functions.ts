@@ -77,6 +77,9 @@ export interface ReceivedRow {
   leasedUntil: Date;
 }
 
+/** A receive that a crash undoes is only delivered again, so its own transaction need not wait for the disk. An ack waits. */
+const withoutWaiting = ", (select set_config('synchronous_commit', 'off', true)) as commit";
+
 export async function receiveMessages(
   db: Connection,
   queue: string,
@@ -89,7 +92,7 @@ export async function receiveMessages(
     (s) => `
       select batch_id::text, message_id::text, attempt, type, payload, headers::text,
              (date_part('epoch', created_at) * 1000)::bigint::text as created_ms,
-             (date_part('epoch', leased_until) * 1000)::bigint::text as leased_ms
+             (date_part('epoch', leased_until) * 1000)::bigint::text as leased_ms${db.commitsEachStatement ? withoutWaiting : ""}
         from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4, lease => $5::interval)`,
     [queue, consumer, worker, max, milliseconds(leaseMs)],
     { queue, consumer },

@@ -112,6 +112,25 @@ test("a transaction works while it holds the only connection of the pool", async
   expect(await drain()).toEqual(["only connection"]);
 });
 
+test("a receive in a transaction of its own does not wait for the disk; one in the caller's leaves its setting alone", async () => {
+  await pgque.using(tx).receive(events);
+  const { rows } = await tx.query("show synchronous_commit");
+  expect(rows).toEqual([{ synchronous_commit: "on" }]);
+  await tx.query("commit");
+
+  const other = await database.connect();
+  let unflushed = 0;
+  for (let i = 0; i < 50; i++) {
+    await pgque.send(events, i);
+    const batch = await pgque.receive(events);
+    const ahead = await other.query("select pg_current_wal_insert_lsn() > pg_current_wal_flush_lsn() as ahead");
+    unflushed += Number(ahead.rows[0].ahead);
+    await batch.ack();
+  }
+  // now and then the server has written it by then, for a reason of its own
+  expect(unflushed).toBeGreaterThan(10);
+});
+
 test("using refuses a pool, whose statements would run outside of any transaction", async () => {
   const error = await failure(() => pgque.using(pgque.pool));
   expect(error.code).toBe("INVALID_OPTION");
