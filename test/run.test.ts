@@ -4,17 +4,9 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until } from "./support/until.ts";
+import { isAlive } from "./support/is-alive.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 /** `npm test` and `npm run bench` are this script with a command that starts servers. */
 test.each(["SIGINT", "SIGTERM", "SIGKILL"] as const)(

@@ -4,15 +4,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { until } from "../../../test/support/until.ts";
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
+import { isAlive } from "../../../test/support/is-alive.ts";
 
 test.each([
   ["SIGKILL", ""],

@@ -4,6 +4,7 @@ import path from "node:path";
 import { type Major, type PostgresOptions, startPostgres } from "@pgque/postgres";
 import { Client } from "pg";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { isAlive } from "../../../test/support/is-alive.ts";
 
 // a path with a space and an umlaut in it, and nobody else's files
 let folder: string;
@@ -29,15 +30,6 @@ async function ask(url: string, question: string): Promise<Record<string, unknow
     await client.end();
   }
 }
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-};
 
 test.each<Major>([14, 15, 16, 17, 18])("PostgreSQL %i starts, answers, and leaves nothing behind", async (major) => {
   const server = await startPostgres({ major });
