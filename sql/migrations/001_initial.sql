@@ -125,6 +125,8 @@ return ((extract(epoch from clock_timestamp()) * 1000)::bigint << 10) | segment;
 create table queue (
   -- part of every batch id, which has 14 bits for it; the number of a dropped queue is given out again
   id int primary key check (id between 1 and 16383),
+  -- never given out again: what waits elsewhere for a queue knows it by this
+  uid bigint not null unique generated always as identity,
   name text not null unique check (octet_length(name) between 1 and 57),
   -- a message is delivered at most max_retries + 1 times, then becomes a dead letter
   max_retries int not null default 5 check (max_retries between 0 and 32000),
@@ -305,19 +307,180 @@ begin
 end
 $$;
 
+-- schema/17_delayed.sql
+
+-- What waits for its time: messages sent with a delay, and retries. One store for all queues, so that a queue that delays nothing
+-- costs nothing.
+--
+-- Messages due within an hour wait in "near", all others in "far" until that hour has come. Each of the two is a pair of tables;
+-- a sequence says which of them takes inserts. Rows leave a table by being copied, never by DELETE: its log says how far it has
+-- been moved, see move_delayed. Once most of a table has been moved, the other one takes over, what is left is copied there and
+-- the table is truncated: a copying collector that writes each message about once more.
+
+-- Creates one table and the log of its moves.
+create function create_delayed(name text) returns void
+language plpgsql
+set search_path from current
+as $$
+begin
+  execute format($ddl$
+    create table %1$I (
+      -- of the top-level transaction, so savepoints do not matter
+      txid xid8 not null default pg_current_xact_id(),
+      due_at timestamptz not null check (isfinite(due_at)),
+      -- counts the rows since the last truncation
+      seq bigint generated always as identity,
+      -- numbers of dropped queues are given out again, these are not
+      queue_uid bigint not null,
+      id bigint not null,
+      created_at timestamptz not null default clock_timestamp(),
+      -- null: for every consumer
+      consumer_id int,
+      attempt smallint not null default 1,
+      lane smallint not null default 0,
+      type text not null,
+      payload text,
+      headers jsonb
+    ) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+    create index on %1$I (due_at, seq);
+    create index on %1$I (txid);
+    comment on table %1$I is 'Messages that wait for their time.';
+
+    create table %2$I (
+      n bigint primary key,
+      -- a row has been moved if and only if this snapshot sees it and it is at or before (due_at, seq)
+      snapshot pg_snapshot not null,
+      due_at timestamptz not null,
+      seq bigint not null,
+      -- rows moved since the last truncation
+      moved bigint not null,
+      created_at timestamptz not null default clock_timestamp()
+    ) with (autovacuum_enabled = off);
+    comment on table %2$I is 'How far the messages of that table have been moved: the newest row says.';
+  $ddl$, name, name || '_log');
+end
+$$;
+
+select create_delayed('delayed_near_0');
+select create_delayed('delayed_near_1');
+select create_delayed('delayed_far_0');
+select create_delayed('delayed_far_1');
+
+-- Which table of each store takes inserts, and since when: see segment_pointer.
+create sequence delayed_near_pointer minvalue 0;
+create sequence delayed_far_pointer minvalue 0;
+select setval('delayed_near_pointer', pointer_to(0)), setval('delayed_far_pointer', pointer_to(0));
+
+-- What is due later than this from now waits in the far store.
+create function delayed_near_span() returns interval
+language sql
+immutable
+return interval '1 hour';
+
+-- The table of a store (near, far) that takes inserts.
+create function delayed_table(store text) returns text
+language sql
+volatile
+set search_path from current
+return format('delayed_%s_%s', store, pointer_segment(pg_sequence_last_value(format('delayed_%s_pointer', store)::regclass)));
+
+-- schema/18_send_options.sql
+
+-- What a send may be told: headers, and when the message is due.
+
+-- Refuses options that are not known, and headers that are not an object.
+create function check_send_options(options jsonb, known text[] default '{headers,delay,at}') returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  unknown text;
+begin
+  if jsonb_typeof(options) <> 'object' then
+    raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
+  end if;
+  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> all (known);
+  if unknown is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('unknown option of a send: %s', unknown),
+      hint = format('Known options: %s.', array_to_string(known, ', '));
+  end if;
+  if jsonb_typeof(options -> 'headers') <> 'object' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected headers to be a JSON object, got: %s', left((options -> 'headers')::text, 100));
+  end if;
+  if options ? 'delay' and options ? 'at' then
+    raise exception using errcode = 'PQ004', message = 'expected delay or at, got both';
+  end if;
+end
+$$;
+
+-- When a message with these options is due: delay is a number of seconds or an interval, at a time. Null: at once.
+create function send_due_at(options jsonb) returns timestamptz
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  delay interval;
+  due_at timestamptz;
+begin
+  if options ? 'delay' then
+    delay := case jsonb_typeof(options -> 'delay')
+      when 'number' then make_interval(secs => (options ->> 'delay')::float8)
+      else (options ->> 'delay')::interval
+    end;
+    if delay is null or not (delay >= '0' and delay <= '100 years') then
+      raise exception numeric_value_out_of_range;
+    end if;
+    return clock_timestamp() + delay;
+  end if;
+  if options ? 'at' then
+    due_at := (options ->> 'at')::timestamptz;
+    if due_at is null or not isfinite(due_at) or due_at > clock_timestamp() + interval '100 years' then
+      raise exception numeric_value_out_of_range;
+    end if;
+  end if;
+  return due_at;
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected delay to be from 0 to 100 years, or at to be a time within 100 years, got: %s', left((options - 'headers')::text, 100)),
+      hint = 'delay: a number of seconds or an interval such as "90 s"; at: a time such as "2030-01-31T12:00:00Z".';
+end
+$$;
+
+-- Stores messages until they are due.
+create function send_later(queue_uid bigint, due_at timestamptz, ids bigint[], type_name text, payloads text[], headers jsonb[]) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  execute format($sql$
+    insert into %I (due_at, queue_uid, id, type, payload, headers)
+    select $1, $2, m.id, $3, m.payload, m.headers from unnest($4, $5, $6) as m(id, payload, headers)
+  $sql$, delayed_table(case when due_at > clock_timestamp() + delayed_near_span() then 'far' else 'near' end))
+    using due_at, queue_uid, type_name, ids, payloads, headers;
+end
+$$;
+
 -- schema/20_segment.sql
 
 -- What a queue stores, and in what.
 --
--- A queue is a ring of segments, three to begin with. A segment is one generation of four tables that are truncated
--- together once it is drained; queue 7's segment 0 is message_7_0, batch_7_0, outcome_7_0, delayed_7_0.
+-- A queue is a ring of segments, three to begin with. A segment is one generation of three tables that are truncated
+-- together once it is drained; queue 7's segment 0 is message_7_0, batch_7_0, outcome_7_0.
 --
 --   message   what was sent, and what is tried again for one consumer. Inheritance, not partitioning: senders insert
 --             straight into a child and take no lock on the parent.
 --   batch     the log of each (consumer, lane): what was received, under which lease. Its newest row IS the cursor.
 --   outcome   how batches ended. It lies in the segment of its batch, whatever segment takes inserts by then: a unique
 --             constraint does not span the ring.
---   delayed   what waits for its time.
 --
 -- Autovacuum is off: segments are truncated long before freezing matters.
 
@@ -348,7 +511,6 @@ begin
 
     create table batch_%1$s (
       segment smallint not null,
-      -- 0: the promoter, whose cursor is (next_snapshot, due_at, last_seq)
       consumer_id int not null,
       lane smallint not null default 0,
       -- counts the rows of a (consumer, lane); the highest is the cursor
@@ -365,7 +527,6 @@ begin
       first_seq bigint,
       last_txid xid8 not null,
       last_seq bigint not null,
-      due_at timestamptz,
       messages int not null,
       -- nothing is left of the window: the next receive need not look
       exhausted boolean not null default false,
@@ -390,23 +551,6 @@ begin
       created_at timestamptz not null default clock_timestamp(),
       primary key (batch_id, n, segment)
     ) partition by list (segment);
-
-    create table delayed_%1$s (
-      segment smallint not null,
-      txid xid8 not null default pg_current_xact_id(),
-      due_at timestamptz not null check (isfinite(due_at)),
-      seq bigint not null,
-      id bigint not null,
-      created_at timestamptz not null,
-      consumer_id int,
-      attempt smallint not null,
-      lane smallint not null,
-      type text not null,
-      payload text,
-      headers jsonb
-    ) partition by list (segment);
-    create index on delayed_%1$s (due_at, seq);
-    create index on delayed_%1$s (txid);
 
     create sequence message_seq_%1$s owned by message_%1$s.seq;
     create sequence batch_seq_%1$s maxvalue 134217727 cycle owned by batch_%1$s.id;
@@ -436,7 +580,7 @@ begin
     create index on message_%1$s_%2$s (lane, txid, seq);
   $ddl$, queue_id, segment);
   -- attached, not created as partitions: that would need ACCESS EXCLUSIVE on the parents, and wait for pg_dump
-  foreach kind in array array['batch', 'outcome', 'delayed'] loop
+  foreach kind in array array['batch', 'outcome'] loop
     execute format($ddl$
       create table %1$s_%2$s_%3$s (like %1$s_%2$s including all) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
       alter table %1$s_%2$s attach partition %1$s_%2$s_%3$s for values in (%3$s);
@@ -453,7 +597,7 @@ set search_path from current
 return (select count(*)::int from pg_inherits where inhparent = to_regclass(format('message_%s', queue_id)));
 
 -- What tables of a segment take on disk in bytes, with their TOAST, without indexes.
-create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome,delayed}') returns bigint
+create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome}') returns bigint
 language sql
 volatile
 set search_path from current
@@ -589,11 +733,6 @@ begin
   for segment in 0 .. 2 loop
     perform create_segment(new_id, segment);
   end loop;
-  -- the promoter's cursor
-  execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, n, window_n, next_snapshot, last_txid, last_seq, due_at, messages)
-    values (0, 0, 1, 1, snapshot_now(), '0', -1, '-infinity', 0)
-  $sql$, new_id);
   perform generate_functions(new_id);
   perform generate_dispatchers();
   return 1;
@@ -624,10 +763,10 @@ begin
       message = format('queue %s has consumers: %s', quote_literal(queue), consumers),
       hint = 'Unsubscribe them first, or force the drop: what they have not received is lost.';
   end if;
-  perform pg_advisory_xact_lock(lock_key('maintain', old_id));
+  perform pg_advisory_xact_lock(lock_key('maintain', old_id)), pg_advisory_xact_lock(lock_key('delayed', 0));
   delete from queue q where q.id = old_id;
   perform generate_dispatchers();
-  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s, delayed_%1$s cascade', old_id);
+  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
   execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
   return 1;
 end
@@ -788,13 +927,13 @@ begin
   return message_id;
 end;$sql$, schema, schema));
   perform generate_dispatcher(
-    'send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null) returns bigint[]',
-    by_name, 'return ' || escaped || '.send_batch_%s(type_name, payloads, headers);', names, name_ids,
+    'send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null, options jsonb default null) returns bigint[]',
+    by_name, 'return ' || escaped || '.send_batch_%s(type_name, payloads, headers, options);', names, name_ids,
     format($sql$
 declare
   message_ids bigint[];
 begin
-  execute format('select %%s.send_batch_%%s($1, $2, $3)', %1$L, %2$s.require_queue(queue_name)) into message_ids using type_name, payloads, headers;
+  execute format('select %%s.send_batch_%%s($1, $2, $3, $4)', %1$L, %2$s.require_queue(queue_name)) into message_ids using type_name, payloads, headers, options;
   return message_ids;
 end;$sql$, schema, schema));
   perform generate_dispatcher(
@@ -822,7 +961,9 @@ set search_path from current
 as $generate$
 declare
   branches text;
+  settings queue;
 begin
+  select * into settings from queue q where q.id = queue_id;
   select string_agg(format($sql$
     when %2$s then
       insert into message_%1$s_%2$s (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);$sql$,
@@ -838,13 +979,23 @@ set search_path from current
 as $send$
 declare
   message_id constant bigint := nextval('message_seq_%1$s');
-  headers constant jsonb := case when options is not null then send_headers(options) end;
+  headers jsonb;
+  due_at timestamptz;
 begin
   if type_name is null then
     perform refuse_type();
   end if;
   if octet_length(payload) > %3$s then
     perform refuse_payload(octet_length(payload), %3$s);
+  end if;
+  if options is not null then
+    perform check_send_options(options);
+    headers := options -> 'headers';
+    due_at := send_due_at(options);
+    if due_at > clock_timestamp() then
+      perform send_later(%4$s, due_at, array[message_id], type_name, array[payload], array[headers]);
+      return message_id;
+    end if;
   end if;
   -- a segment younger than this function is served by the first: receivers read the whole ring
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
@@ -855,37 +1006,9 @@ begin
 end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, (select q.payload_bytes_max from queue q where q.id = queue_id));
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
 end
 $generate$;
-
--- The headers in the options of a send; refuses options that it does not know.
-create function send_headers(options jsonb) returns jsonb
-language plpgsql
-immutable
-set search_path from current
-as $$
-declare
-  unknown text;
-begin
-  if jsonb_typeof(options) <> 'object' then
-    raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
-  end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> 'headers';
-  if unknown is not null then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('unknown option of a send: %s', unknown),
-      hint = 'Known options: headers.';
-  end if;
-  if jsonb_typeof(options -> 'headers') <> 'object' then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('expected headers to be a JSON object, got: %s', left((options -> 'headers')::text, 100));
-  end if;
-  return options -> 'headers';
-end
-$$;
 
 create function refuse_payload(bytes int, bytes_max int) returns void
 language plpgsql
@@ -919,7 +1042,9 @@ set search_path from current
 as $generate$
 declare
   branches text;
+  settings queue;
 begin
+  select * into settings from queue q where q.id = queue_id;
   select string_agg(format($sql$
     when %2$s then
       insert into message_%1$s_%2$s (seq, id, type, payload, headers)
@@ -929,7 +1054,7 @@ begin
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
   execute format($ddl$
-create or replace function send_batch_%1$s(type_name text, payloads text[], headers jsonb[]) returns bigint[]
+create or replace function send_batch_%1$s(type_name text, payloads text[], headers jsonb[], options jsonb) returns bigint[]
 language plpgsql
 security definer
 set search_path from current
@@ -937,6 +1062,7 @@ as $send$
 declare
   ids bigint[];
   bytes int;
+  due_at timestamptz;
 begin
   if type_name is null then
     perform refuse_type();
@@ -948,6 +1074,14 @@ begin
   if bytes > %3$s then
     perform refuse_payload(bytes, %3$s);
   end if;
+  if options is not null then
+    perform check_send_options(options, '{delay,at}');
+    due_at := send_due_at(options);
+    if due_at > clock_timestamp() then
+      perform send_later(%4$s, due_at, ids, type_name, payloads, headers);
+      return ids;
+    end if;
+  end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
     else
       insert into message_%1$s_0 (seq, id, type, payload, headers)
@@ -956,8 +1090,8 @@ begin
   return ids;
 end
 $send$;
-revoke all on function send_batch_%1$s(text, text[], jsonb[]) from public
-$ddl$, queue_id, branches, (select q.payload_bytes_max from queue q where q.id = queue_id));
+revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
 end
 $generate$;
 
@@ -1001,9 +1135,10 @@ create function send(queue_name text, payload jsonb) returns bigint
 language sql
 return send(queue_name, 'default', payload::text, null);
 
-create function send_batch(queue_name text, type_name text, payloads jsonb[], headers jsonb[] default null) returns bigint[]
+create function send_batch(queue_name text, type_name text, payloads jsonb[], headers jsonb[] default null, options jsonb default null)
+returns bigint[]
 language sql
-return send_batch(queue_name, type_name, payloads::text[], headers);
+return send_batch(queue_name, type_name, payloads::text[], headers, options);
 
 create function send_batch(queue_name text, payloads text[]) returns bigint[]
 language sql
@@ -1563,7 +1698,7 @@ $$;
 -- schema/45_nack.sql
 
 -- Giving messages back. They are written again for their consumer alone: at once into the message table, or into the delayed
--- one until they are due, or into dead_letter when their attempts are used up.
+-- store until they are due, or into dead_letter when their attempts are used up.
 
 -- Writes messages of a batch again. The arrays run in parallel; a retry_after of null gives the message back at once without
 -- using an attempt.
@@ -1575,8 +1710,9 @@ as $$
 declare
   of_queue constant int := batch_queue(batch_id);
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
-  retries_max constant int := (select q.max_retries from queue q where q.id = of_queue);
+  settings queue;
 begin
+  select * into settings from queue q where q.id = of_queue;
   execute format($sql$
     with given_back as (
       select m.*, g.retry_after, g.reason, case when g.retry_after is null then m.attempt else m.attempt + 1 end as next_attempt
@@ -1590,17 +1726,24 @@ begin
         join consumer c on c.id = g.consumer_id
        where g.next_attempt > $5 + 1
     ),
-    later as (
-      insert into delayed_%1$s (segment, due_at, seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
-      select %2$s, clock_timestamp() + retry_after, nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, 0, type, payload, headers
+    near as (
+      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
         from given_back
-       where next_attempt <= $5 + 1 and retry_after > '0'
+       where next_attempt <= $5 + 1 and retry_after > '0' and retry_after <= $7
+    ),
+    far as (
+      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
+        from given_back
+       where next_attempt <= $5 + 1 and retry_after > $7
     )
     insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, type, payload, headers)
     select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, type, payload, headers
       from given_back
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
-  $sql$, of_queue, current_segment) using batch_id, message_ids, retry_after, reasons, retries_max;
+  $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
+    using batch_id, message_ids, retry_after, reasons, settings.max_retries, settings.uid, delayed_near_span();
 end
 $$;
 
@@ -1750,17 +1893,57 @@ exception
 end
 $$;
 
--- schema/51_promote.sql
+-- schema/51_move_delayed.sql
 
--- Promotion: what has become due moves from the delayed tables into the current message segment.
+-- Moving delayed messages on: from the near store into their queues once they are due, from the far store into the near one when
+-- their hour has come, and out of a table that is to be truncated.
 --
--- The promoter is consumer 0, and its newest batch row is its cursor: a snapshot S and a point t in (due_at, seq). A row has
--- been promoted if and only if it is visible in S and at or before t. So the next promotion takes what lies after t up to now,
--- and what lies at or before t but was not yet visible in S: its transaction was open then. S is the snapshot of the very
--- statement that reads, less the own transaction. With nothing due, nothing is written.
+-- The log of a table is a cursor: a snapshot S and a point t in (due_at, seq). A row has been moved if and only if S sees it and it
+-- is at or before t. So the next move takes what lies after t up to the wanted time, and what lies at or before t but was not yet
+-- visible in S: its transaction was open then. With nothing to move, nothing is written.
 
--- Promotes up to 10,000 messages of a queue and returns how many. The caller holds the maintenance lock of the queue.
-create function promote(queue_id int) returns int
+-- The condition that a row of a delayed table d is to be moved, in three parts that each have an index to read by. Parameters:
+-- $1 S, $2 and $3 the old point, $4 and $5 the new one, $6 the snapshot of this move.
+create function delayed_rows(source text) returns text
+language sql
+immutable
+return format($sql$
+  (
+    select d.* from %1$I d
+     where (d.due_at, d.seq) > ($2, $3) and (d.due_at, d.seq) <= ($4, $5) and pg_visible_in_snapshot(d.txid, $6)
+  )
+  union all
+  (
+    select d.*
+      from pg_snapshot_xip($1) as late(txid)
+     cross join lateral (select * from %1$I d where d.txid = late.txid and (d.due_at, d.seq) <= ($2, $3)) d
+     where pg_visible_in_snapshot(d.txid, $6)
+  )
+  union all
+  (
+    select d.* from %1$I d
+     where d.txid >= pg_snapshot_xmax($1) and (d.due_at, d.seq) <= ($2, $3) and pg_visible_in_snapshot(d.txid, $6)
+  )
+$sql$, source);
+
+-- How far a table has been moved.
+create function delayed_position(source text, out n bigint, out snapshot pg_snapshot, out due_at timestamptz, out seq bigint, out moved bigint)
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  execute format('select l.n, l.snapshot, l.due_at, l.seq, l.moved from %I l order by l.n desc limit 1', source || '_log')
+    into n, snapshot, due_at, seq, moved;
+  if n is null then
+    select 0, '1:1:'::pg_snapshot, '-infinity'::timestamptz, -1, 0 into n, snapshot, due_at, seq, moved;
+  end if;
+end
+$$;
+
+-- Moves up to about max_rows rows that are due by a time, the earliest first. target: near or far for a table of that store, null for
+-- the queues. Returns how many. The caller holds the lock "delayed".
+create function move_delayed(source text, target text, due_by timestamptz, max_rows int default 10000) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -1769,67 +1952,186 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 declare
-  position record;
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
   started constant timestamptz := clock_timestamp();
-  promoted int;
-  seen pg_snapshot;
+  seen constant pg_snapshot := snapshot_now();
+  position constant record := delayed_position(source);
+  new_due_at timestamptz;
+  new_seq bigint;
+  moved bigint;
 begin
-  execute format('select n, next_snapshot, due_at, last_seq from batch_%s where consumer_id = 0 and lane = 0 order by n desc limit 1', queue_id)
-    into position;
   execute format($sql$
-    with now_seen as materialized (
-      select snapshot_now() as snapshot
-    ),
-    due as materialized (
-      (
-        select d.*
-          from delayed_%1$s d, now_seen s
-         where (d.due_at, d.seq) > ($1, $2) and d.due_at <= clock_timestamp() and pg_visible_in_snapshot(d.txid, s.snapshot)
+    select c.due_at, c.seq
+      from (
+        select d.due_at, d.seq
+          from %I d
+         where (d.due_at, d.seq) > ($1, $2) and d.due_at <= $3 and pg_visible_in_snapshot(d.txid, $4)
          order by d.due_at, d.seq
-         limit 10000
-      )
-      union all
-      (
-        select d.*
-          from pg_snapshot_xip($3) as late(txid)
-         cross join lateral (select * from delayed_%1$s d where d.txid = late.txid and (d.due_at, d.seq) <= ($1, $2)) d, now_seen s
-         where pg_visible_in_snapshot(d.txid, s.snapshot)
-      )
-      union all
-      (
-        select d.*
-          from delayed_%1$s d, now_seen s
-         where d.txid >= pg_snapshot_xmax($3) and (d.due_at, d.seq) <= ($1, $2) and pg_visible_in_snapshot(d.txid, s.snapshot)
-      )
-    ),
-    moved as (
-      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
-      select nextval('message_seq_%1$s'), id, created_at, consumer_id, attempt, lane, type, payload, headers
-        from due
-      returning 1
-    ),
-    point as (
-      select due_at, seq from due order by due_at desc, seq desc limit 1
-    ),
-    new_position as (
-      insert into batch_%1$s (segment, consumer_id, n, window_n, next_snapshot, last_txid, last_seq, due_at, messages)
-      select %2$s, 0, $4 + 1, $4 + 1, s.snapshot, '0',
-             case when (p.due_at, p.seq) > ($1, $2) then p.seq else $2 end,
-             case when (p.due_at, p.seq) > ($1, $2) then p.due_at else $1 end,
-             0
-        from point p, now_seen s
-    )
-    select (select count(*) from moved), s.snapshot from now_seen s
-  $sql$, queue_id, current_segment) into promoted, seen using position.due_at, position.last_seq, position.next_snapshot, position.n;
-  -- a look at many rows that came in since S is not paid for again: none of them lies at or before t
-  if promoted = 0 and clock_timestamp() - started > interval '10 ms' then
+         limit $5
+      ) c
+     order by c.due_at desc, c.seq desc
+     limit 1
+  $sql$, source) into new_due_at, new_seq using position.due_at, position.seq, due_by, seen, max_rows;
+  new_due_at := coalesce(new_due_at, position.due_at);
+  new_seq := coalesce(new_seq, position.seq);
+  if target is null then
+    moved := deliver_delayed(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
+  else
     execute format($sql$
-      insert into batch_%1$s (segment, consumer_id, n, window_n, next_snapshot, last_txid, last_seq, due_at, messages)
-      values (%2$s, 0, $1 + 1, $1 + 1, $2, '0', $3, $4, 0)
-    $sql$, queue_id, current_segment) using position.n, seen, position.last_seq, position.due_at;
+      insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, type, payload, headers)
+      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.type, d.payload, d.headers
+        from (%s) d
+    $sql$, delayed_table(target), delayed_rows(source))
+      using position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen;
+    get diagnostics moved = row_count;
   end if;
-  return promoted;
+  -- a look at many rows that came in since S is not paid for again
+  if moved > 0 or clock_timestamp() - started > interval '10 ms' then
+    execute format('insert into %I (n, snapshot, due_at, seq, moved) values ($1, $2, $3, $4, $5)', source || '_log')
+      using position.n + 1, seen, new_due_at, new_seq, position.moved + moved;
+  end if;
+  return moved;
+end
+$$;
+
+-- Inserts the rows of a move into the queues they are for. Those of queues that were dropped go nowhere.
+create function deliver_delayed(
+  source text, old_snapshot pg_snapshot, old_due_at timestamptz, old_seq bigint, new_due_at timestamptz, new_seq bigint, seen pg_snapshot
+) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  target record;
+  delivered bigint;
+  moved bigint := 0;
+begin
+  for target in
+    execute format('select r.queue_uid, q.id from (select distinct d.queue_uid from (%s) d) r left join queue q on q.uid = r.queue_uid order by q.id', delayed_rows(source))
+      using old_snapshot, old_due_at, old_seq, new_due_at, new_seq, seen
+  loop
+    if target.id is null then
+      moved := moved + 1;
+      continue;
+    end if;
+    execute format($sql$
+      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
+      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.type, d.payload, d.headers
+        from (%3$s) d
+       where d.queue_uid = $7
+       order by d.due_at, d.seq
+    $sql$, target.id, pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', target.id)::regclass)), delayed_rows(source))
+      using old_snapshot, old_due_at, old_seq, new_due_at, new_seq, seen, target.queue_uid;
+    get diagnostics delivered = row_count;
+    moved := moved + delivered;
+  end loop;
+  return moved;
+end
+$$;
+
+-- schema/52_maintain_delayed.sql
+
+-- One step for all delayed messages: deliver what is due, bring near what is due within the hour, and collect. Returns how much
+-- was done. One session at a time does it; 0 for the others.
+create function maintain_delayed() returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  done bigint;
+begin
+  if not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
+    return 0;
+  end if;
+  done := move_delayed(delayed_table('far'), 'near', clock_timestamp() + delayed_near_span())
+    + move_delayed(delayed_table('near'), null, clock_timestamp())
+    + collect_delayed('near') + collect_delayed('far');
+  return least(done, 2147483647);
+end
+$$;
+
+-- Collects one store: copies what is left in the table that takes no inserts into the other one, the earliest first, and
+-- truncates it when nothing is left; once it is empty, lets it take over when it is time.
+create function collect_delayed(store text) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  current_table constant text := delayed_table(store);
+  current_number constant int := right(current_table, 1)::int;
+  other_table constant text := format('delayed_%s_%s', store, 1 - current_number);
+  pointer constant regclass := format('delayed_%s_pointer', store)::regclass;
+  moved bigint;
+begin
+  if pg_relation_size(other_table::regclass) > 0 then
+    moved := move_delayed(other_table, store, 'infinity');
+    return moved + case when moved = 0 then truncate_delayed(other_table)::int else 0 end;
+  end if;
+  if is_being_truncated(other_table::regclass)
+     or clock_timestamp() - pointer_moved_at(pg_sequence_last_value(pointer)) < '30 s'
+     or not delayed_is_worth_collecting(current_table) then
+    return 0;
+  end if;
+  perform setval(pointer, pointer_to(1 - current_number));
+  return 1;
+end
+$$;
+
+-- Smaller tables are left as they are.
+create function delayed_bytes_min() returns bigint
+language sql
+immutable
+return 4 * 1024 * 1024;
+
+-- A table has grown to some size and most of it has been moved, or the log of its moves has grown to it.
+create function delayed_is_worth_collecting(source text) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  moved bigint;
+begin
+  if pg_table_size((source || '_log')::regclass) >= delayed_bytes_min() then
+    return true;
+  end if;
+  if pg_table_size(source::regclass) < delayed_bytes_min() then
+    return false;
+  end if;
+  execute format('select moved from %I order by n desc limit 1', source || '_log') into moved;
+  return moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(source, 'seq')::regclass);
+end
+$$;
+
+-- Truncates a table that takes no inserts, if everything in it has been moved. Never waits for its lock: the next call tries again.
+create function truncate_delayed(source text) returns boolean
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  position record;
+  something_left boolean;
+begin
+  execute format('lock table only %1$I, only %2$I in access exclusive mode nowait', source, source || '_log');
+  -- a sender that read the pointer before it moved may have inserted since the last move
+  position := delayed_position(source);
+  execute format($sql$
+    select exists (select from %1$I d where (d.due_at, d.seq) > ($2, $3))
+        or exists (select from %1$I d where d.txid >= pg_snapshot_xmax($1))
+        or exists (select from pg_snapshot_xip($1) as late(txid) join %1$I d on d.txid = late.txid)
+  $sql$, source) into something_left using position.snapshot, position.due_at, position.seq;
+  if something_left then
+    return false;
+  end if;
+  execute format('truncate only %1$I, only %2$I restart identity', source, source || '_log');
+  return true;
+exception
+  when lock_not_available then
+    return false;
 end
 $$;
 
@@ -2097,7 +2399,7 @@ declare
   attempts constant bigint := pg_sequence_last_value(register);
   failures constant bigint := least(attempts & 63, 20);
   now_ms constant bigint := extract(epoch from clock_timestamp()) * 1000;
-  tables constant text := format('only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s, only delayed_%1$s_%2$s', queue_id, segment);
+  tables constant text := format('only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
 begin
   begin
     execute format('lock table %s in access exclusive mode nowait', tables);
@@ -2137,12 +2439,12 @@ begin
     return false;
   end if;
   perform carry_over(queue_id, segment);
-  execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s, only delayed_%1$s_%2$s', queue_id, segment);
+  execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
   return true;
 end
 $$;
 
--- Copies what outlives a segment into the current one: the cursors that still lie in it and the messages that are not due.
+-- Copies the cursors that still lie in a segment into the current one.
 -- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: every receive holds ACCESS SHARE
 -- on all batch tables from before its first look, so none is under way, and taking them here would deadlock.
 create function carry_over(queue_id int, segment int) returns void
@@ -2155,23 +2457,14 @@ declare
 begin
   execute format($sql$
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, due_at, messages, exhausted, settled_before
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before
     )
     select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.n + 1, b.last_txid, b.last_seq, b.due_at, 0, b.exhausted, b.settled_before
-      from (select c.id from consumer c where c.queue_id = %1$s union all select 0) as reader(id)
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = reader.id and b.lane = 0 order by b.n desc limit 1) b
+           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before
+      from consumer c
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     where b.segment = %2$s
-  $sql$, queue_id, segment, current_segment);
-  execute format($sql$
-    with position as (
-      select b.next_snapshot, b.due_at, b.last_seq from batch_%1$s b where b.consumer_id = 0 order by b.n desc limit 1
-    )
-    insert into delayed_%1$s (segment, due_at, seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
-    select %3$s, d.due_at, d.seq, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.type, d.payload, d.headers
-      from delayed_%1$s_%2$s d, position p
-     where (d.due_at, d.seq) > (p.due_at, p.last_seq) or not pg_visible_in_snapshot(d.txid, p.next_snapshot)
+     where c.queue_id = %1$s and b.segment = %2$s
   $sql$, queue_id, segment, current_segment);
 end
 $$;
@@ -2202,7 +2495,8 @@ $$;
 -- Maintenance has no daemon: every worker calls maintain about once a second, and pg_cron or any scheduler may as well. It is
 -- cheap when there is nothing to do, and safe at any rate from any number of sessions: one of them does the work of a queue.
 
--- Promotes, recovers and rotates: one queue, or without an argument all of them. Returns the number of things done.
+-- Recovers and rotates one queue, or without an argument all of them, and delivers what has become due, for whatever queue.
+-- Returns the number of things done.
 create function maintain(queue text default null) returns int
 language plpgsql
 volatile
@@ -2211,15 +2505,16 @@ set search_path from current
 as $$
 declare
   of_queue int;
-  done int := 0;
+  done int;
 begin
   perform require_read_committed('maintain');
   if queue is not null then
     perform require_queue(queue);
   end if;
+  done := maintain_delayed();
   for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by q.id loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
-      done := done + promote(of_queue) + recover(of_queue) + rotate(of_queue);
+      done := done + recover(of_queue) + rotate(of_queue);
     end if;
   end loop;
   return done + rotate_heartbeats();

@@ -2,6 +2,8 @@
 create table queue (
   -- part of every batch id, which has 14 bits for it; the number of a dropped queue is given out again
   id int primary key check (id between 1 and 16383),
+  -- never given out again: what waits elsewhere for a queue knows it by this
+  uid bigint not null unique generated always as identity,
   name text not null unique check (octet_length(name) between 1 and 57),
   -- a message is delivered at most max_retries + 1 times, then becomes a dead letter
   max_retries int not null default 5 check (max_retries between 0 and 32000),

@@ -1,14 +1,13 @@
 -- What a queue stores, and in what.
 --
--- A queue is a ring of segments, three to begin with. A segment is one generation of four tables that are truncated
--- together once it is drained; queue 7's segment 0 is message_7_0, batch_7_0, outcome_7_0, delayed_7_0.
+-- A queue is a ring of segments, three to begin with. A segment is one generation of three tables that are truncated
+-- together once it is drained; queue 7's segment 0 is message_7_0, batch_7_0, outcome_7_0.
 --
 --   message   what was sent, and what is tried again for one consumer. Inheritance, not partitioning: senders insert
 --             straight into a child and take no lock on the parent.
 --   batch     the log of each (consumer, lane): what was received, under which lease. Its newest row IS the cursor.
 --   outcome   how batches ended. It lies in the segment of its batch, whatever segment takes inserts by then: a unique
 --             constraint does not span the ring.
---   delayed   what waits for its time.
 --
 -- Autovacuum is off: segments are truncated long before freezing matters.
 
@@ -39,7 +38,6 @@ begin
 
     create table batch_%1$s (
       segment smallint not null,
-      -- 0: the promoter, whose cursor is (next_snapshot, due_at, last_seq)
       consumer_id int not null,
       lane smallint not null default 0,
       -- counts the rows of a (consumer, lane); the highest is the cursor
@@ -56,7 +54,6 @@ begin
       first_seq bigint,
       last_txid xid8 not null,
       last_seq bigint not null,
-      due_at timestamptz,
       messages int not null,
       -- nothing is left of the window: the next receive need not look
       exhausted boolean not null default false,
@@ -81,23 +78,6 @@ begin
       created_at timestamptz not null default clock_timestamp(),
       primary key (batch_id, n, segment)
     ) partition by list (segment);
-
-    create table delayed_%1$s (
-      segment smallint not null,
-      txid xid8 not null default pg_current_xact_id(),
-      due_at timestamptz not null check (isfinite(due_at)),
-      seq bigint not null,
-      id bigint not null,
-      created_at timestamptz not null,
-      consumer_id int,
-      attempt smallint not null,
-      lane smallint not null,
-      type text not null,
-      payload text,
-      headers jsonb
-    ) partition by list (segment);
-    create index on delayed_%1$s (due_at, seq);
-    create index on delayed_%1$s (txid);
 
     create sequence message_seq_%1$s owned by message_%1$s.seq;
     create sequence batch_seq_%1$s maxvalue 134217727 cycle owned by batch_%1$s.id;
@@ -127,7 +107,7 @@ begin
     create index on message_%1$s_%2$s (lane, txid, seq);
   $ddl$, queue_id, segment);
   -- attached, not created as partitions: that would need ACCESS EXCLUSIVE on the parents, and wait for pg_dump
-  foreach kind in array array['batch', 'outcome', 'delayed'] loop
+  foreach kind in array array['batch', 'outcome'] loop
     execute format($ddl$
       create table %1$s_%2$s_%3$s (like %1$s_%2$s including all) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
       alter table %1$s_%2$s attach partition %1$s_%2$s_%3$s for values in (%3$s);
@@ -144,7 +124,7 @@ set search_path from current
 return (select count(*)::int from pg_inherits where inhparent = to_regclass(format('message_%s', queue_id)));
 
 -- What tables of a segment take on disk in bytes, with their TOAST, without indexes.
-create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome,delayed}') returns bigint
+create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome}') returns bigint
 language sql
 volatile
 set search_path from current

@@ -87,11 +87,6 @@ begin
   for segment in 0 .. 2 loop
     perform create_segment(new_id, segment);
   end loop;
-  -- the promoter's cursor
-  execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, n, window_n, next_snapshot, last_txid, last_seq, due_at, messages)
-    values (0, 0, 1, 1, snapshot_now(), '0', -1, '-infinity', 0)
-  $sql$, new_id);
   perform generate_functions(new_id);
   perform generate_dispatchers();
   return 1;
@@ -122,10 +117,10 @@ begin
       message = format('queue %s has consumers: %s', quote_literal(queue), consumers),
       hint = 'Unsubscribe them first, or force the drop: what they have not received is lost.';
   end if;
-  perform pg_advisory_xact_lock(lock_key('maintain', old_id));
+  perform pg_advisory_xact_lock(lock_key('maintain', old_id)), pg_advisory_xact_lock(lock_key('delayed', 0));
   delete from queue q where q.id = old_id;
   perform generate_dispatchers();
-  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s, delayed_%1$s cascade', old_id);
+  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
   execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
   return 1;
 end

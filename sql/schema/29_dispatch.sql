@@ -69,13 +69,13 @@ begin
   return message_id;
 end;$sql$, schema, schema));
   perform generate_dispatcher(
-    'send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null) returns bigint[]',
-    by_name, 'return ' || escaped || '.send_batch_%s(type_name, payloads, headers);', names, name_ids,
+    'send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null, options jsonb default null) returns bigint[]',
+    by_name, 'return ' || escaped || '.send_batch_%s(type_name, payloads, headers, options);', names, name_ids,
     format($sql$
 declare
   message_ids bigint[];
 begin
-  execute format('select %%s.send_batch_%%s($1, $2, $3)', %1$L, %2$s.require_queue(queue_name)) into message_ids using type_name, payloads, headers;
+  execute format('select %%s.send_batch_%%s($1, $2, $3, $4)', %1$L, %2$s.require_queue(queue_name)) into message_ids using type_name, payloads, headers, options;
   return message_ids;
 end;$sql$, schema, schema));
   perform generate_dispatcher(

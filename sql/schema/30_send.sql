@@ -8,7 +8,9 @@ set search_path from current
 as $generate$
 declare
   branches text;
+  settings queue;
 begin
+  select * into settings from queue q where q.id = queue_id;
   select string_agg(format($sql$
     when %2$s then
       insert into message_%1$s_%2$s (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);$sql$,
@@ -24,13 +26,23 @@ set search_path from current
 as $send$
 declare
   message_id constant bigint := nextval('message_seq_%1$s');
-  headers constant jsonb := case when options is not null then send_headers(options) end;
+  headers jsonb;
+  due_at timestamptz;
 begin
   if type_name is null then
     perform refuse_type();
   end if;
   if octet_length(payload) > %3$s then
     perform refuse_payload(octet_length(payload), %3$s);
+  end if;
+  if options is not null then
+    perform check_send_options(options);
+    headers := options -> 'headers';
+    due_at := send_due_at(options);
+    if due_at > clock_timestamp() then
+      perform send_later(%4$s, due_at, array[message_id], type_name, array[payload], array[headers]);
+      return message_id;
+    end if;
   end if;
   -- a segment younger than this function is served by the first: receivers read the whole ring
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
@@ -41,37 +53,9 @@ begin
 end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, (select q.payload_bytes_max from queue q where q.id = queue_id));
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
 end
 $generate$;
-
--- The headers in the options of a send; refuses options that it does not know.
-create function send_headers(options jsonb) returns jsonb
-language plpgsql
-immutable
-set search_path from current
-as $$
-declare
-  unknown text;
-begin
-  if jsonb_typeof(options) <> 'object' then
-    raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
-  end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> 'headers';
-  if unknown is not null then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('unknown option of a send: %s', unknown),
-      hint = 'Known options: headers.';
-  end if;
-  if jsonb_typeof(options -> 'headers') <> 'object' then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('expected headers to be a JSON object, got: %s', left((options -> 'headers')::text, 100));
-  end if;
-  return options -> 'headers';
-end
-$$;
 
 create function refuse_payload(bytes int, bytes_max int) returns void
 language plpgsql

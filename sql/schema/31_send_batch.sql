@@ -5,7 +5,9 @@ set search_path from current
 as $generate$
 declare
   branches text;
+  settings queue;
 begin
+  select * into settings from queue q where q.id = queue_id;
   select string_agg(format($sql$
     when %2$s then
       insert into message_%1$s_%2$s (seq, id, type, payload, headers)
@@ -15,7 +17,7 @@ begin
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
   execute format($ddl$
-create or replace function send_batch_%1$s(type_name text, payloads text[], headers jsonb[]) returns bigint[]
+create or replace function send_batch_%1$s(type_name text, payloads text[], headers jsonb[], options jsonb) returns bigint[]
 language plpgsql
 security definer
 set search_path from current
@@ -23,6 +25,7 @@ as $send$
 declare
   ids bigint[];
   bytes int;
+  due_at timestamptz;
 begin
   if type_name is null then
     perform refuse_type();
@@ -34,6 +37,14 @@ begin
   if bytes > %3$s then
     perform refuse_payload(bytes, %3$s);
   end if;
+  if options is not null then
+    perform check_send_options(options, '{delay,at}');
+    due_at := send_due_at(options);
+    if due_at > clock_timestamp() then
+      perform send_later(%4$s, due_at, ids, type_name, payloads, headers);
+      return ids;
+    end if;
+  end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
     else
       insert into message_%1$s_0 (seq, id, type, payload, headers)
@@ -42,8 +53,8 @@ begin
   return ids;
 end
 $send$;
-revoke all on function send_batch_%1$s(text, text[], jsonb[]) from public
-$ddl$, queue_id, branches, (select q.payload_bytes_max from queue q where q.id = queue_id));
+revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
 end
 $generate$;
 

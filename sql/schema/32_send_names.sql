@@ -12,9 +12,10 @@ create function send(queue_name text, payload jsonb) returns bigint
 language sql
 return send(queue_name, 'default', payload::text, null);
 
-create function send_batch(queue_name text, type_name text, payloads jsonb[], headers jsonb[] default null) returns bigint[]
+create function send_batch(queue_name text, type_name text, payloads jsonb[], headers jsonb[] default null, options jsonb default null)
+returns bigint[]
 language sql
-return send_batch(queue_name, type_name, payloads::text[], headers);
+return send_batch(queue_name, type_name, payloads::text[], headers, options);
 
 create function send_batch(queue_name text, payloads text[]) returns bigint[]
 language sql

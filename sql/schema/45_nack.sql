@@ -1,5 +1,5 @@
 -- Giving messages back. They are written again for their consumer alone: at once into the message table, or into the delayed
--- one until they are due, or into dead_letter when their attempts are used up.
+-- store until they are due, or into dead_letter when their attempts are used up.
 
 -- Writes messages of a batch again. The arrays run in parallel; a retry_after of null gives the message back at once without
 -- using an attempt.
@@ -11,8 +11,9 @@ as $$
 declare
   of_queue constant int := batch_queue(batch_id);
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
-  retries_max constant int := (select q.max_retries from queue q where q.id = of_queue);
+  settings queue;
 begin
+  select * into settings from queue q where q.id = of_queue;
   execute format($sql$
     with given_back as (
       select m.*, g.retry_after, g.reason, case when g.retry_after is null then m.attempt else m.attempt + 1 end as next_attempt
@@ -26,17 +27,24 @@ begin
         join consumer c on c.id = g.consumer_id
        where g.next_attempt > $5 + 1
     ),
-    later as (
-      insert into delayed_%1$s (segment, due_at, seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
-      select %2$s, clock_timestamp() + retry_after, nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, 0, type, payload, headers
+    near as (
+      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
         from given_back
-       where next_attempt <= $5 + 1 and retry_after > '0'
+       where next_attempt <= $5 + 1 and retry_after > '0' and retry_after <= $7
+    ),
+    far as (
+      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
+        from given_back
+       where next_attempt <= $5 + 1 and retry_after > $7
     )
     insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, type, payload, headers)
     select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, type, payload, headers
       from given_back
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
-  $sql$, of_queue, current_segment) using batch_id, message_ids, retry_after, reasons, retries_max;
+  $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
+    using batch_id, message_ids, retry_after, reasons, settings.max_retries, settings.uid, delayed_near_span();
 end
 $$;
 

@@ -147,7 +147,7 @@ declare
   attempts constant bigint := pg_sequence_last_value(register);
   failures constant bigint := least(attempts & 63, 20);
   now_ms constant bigint := extract(epoch from clock_timestamp()) * 1000;
-  tables constant text := format('only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s, only delayed_%1$s_%2$s', queue_id, segment);
+  tables constant text := format('only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
 begin
   begin
     execute format('lock table %s in access exclusive mode nowait', tables);
@@ -187,12 +187,12 @@ begin
     return false;
   end if;
   perform carry_over(queue_id, segment);
-  execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s, only delayed_%1$s_%2$s', queue_id, segment);
+  execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
   return true;
 end
 $$;
 
--- Copies what outlives a segment into the current one: the cursors that still lie in it and the messages that are not due.
+-- Copies the cursors that still lie in a segment into the current one.
 -- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: every receive holds ACCESS SHARE
 -- on all batch tables from before its first look, so none is under way, and taking them here would deadlock.
 create function carry_over(queue_id int, segment int) returns void
@@ -205,23 +205,14 @@ declare
 begin
   execute format($sql$
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, due_at, messages, exhausted, settled_before
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before
     )
     select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.n + 1, b.last_txid, b.last_seq, b.due_at, 0, b.exhausted, b.settled_before
-      from (select c.id from consumer c where c.queue_id = %1$s union all select 0) as reader(id)
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = reader.id and b.lane = 0 order by b.n desc limit 1) b
+           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before
+      from consumer c
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     where b.segment = %2$s
-  $sql$, queue_id, segment, current_segment);
-  execute format($sql$
-    with position as (
-      select b.next_snapshot, b.due_at, b.last_seq from batch_%1$s b where b.consumer_id = 0 order by b.n desc limit 1
-    )
-    insert into delayed_%1$s (segment, due_at, seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
-    select %3$s, d.due_at, d.seq, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.type, d.payload, d.headers
-      from delayed_%1$s_%2$s d, position p
-     where (d.due_at, d.seq) > (p.due_at, p.last_seq) or not pg_visible_in_snapshot(d.txid, p.next_snapshot)
+     where c.queue_id = %1$s and b.segment = %2$s
   $sql$, queue_id, segment, current_segment);
 end
 $$;

@@ -1,7 +1,8 @@
 -- Maintenance has no daemon: every worker calls maintain about once a second, and pg_cron or any scheduler may as well. It is
 -- cheap when there is nothing to do, and safe at any rate from any number of sessions: one of them does the work of a queue.
 
--- Promotes, recovers and rotates: one queue, or without an argument all of them. Returns the number of things done.
+-- Recovers and rotates one queue, or without an argument all of them, and delivers what has become due, for whatever queue.
+-- Returns the number of things done.
 create function maintain(queue text default null) returns int
 language plpgsql
 volatile
@@ -10,15 +11,16 @@ set search_path from current
 as $$
 declare
   of_queue int;
-  done int := 0;
+  done int;
 begin
   perform require_read_committed('maintain');
   if queue is not null then
     perform require_queue(queue);
   end if;
+  done := maintain_delayed();
   for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by q.id loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
-      done := done + promote(of_queue) + recover(of_queue) + rotate(of_queue);
+      done := done + recover(of_queue) + rotate(of_queue);
     end if;
   end loop;
   return done + rotate_heartbeats();

@@ -31,35 +31,36 @@ export async function unsubscribe(db: Connection, queue: string, consumer: strin
   return Number(removed) === 1;
 }
 
-/** `payload` and `headers`: JSON texts. */
+/** `payload` and `options`: JSON texts. */
 export async function send(
   db: Connection,
   queue: string,
   type: string,
   payload: string,
-  headers: string | null,
+  options: string | null,
 ): Promise<bigint> {
   const id = await db.value(
     (s) =>
       `select ${s}.send(queue_name => $1, type_name => $2, payload => $3::text, options => $4::jsonb)::text as value`,
-    [queue, type, payload, headers === null ? null : `{"headers":${headers}}`],
+    [queue, type, payload, options],
     { queue },
   );
   return BigInt(String(id));
 }
 
-/** Ids in the order of the payloads. `headers`: one JSON text for all of them. */
+/** Ids in the order of the payloads. `headers` and `options`: one JSON text for all of them. */
 export async function sendBatch(
   db: Connection,
   queue: string,
   type: string,
   payloads: readonly string[],
   headers: string | null,
+  options: string | null,
 ): Promise<bigint[]> {
   const ids = await db.value(
     (s) =>
-      `select array_to_string(${s}.send_batch(queue_name => $1, type_name => $2, payloads => $3::text[], headers => $4::jsonb[]), ',') as value`,
-    [queue, type, payloads, headers === null ? null : payloads.map(() => headers)],
+      `select array_to_string(${s}.send_batch(queue_name => $1, type_name => $2, payloads => $3::text[], headers => $4::jsonb[], options => $5::jsonb), ',') as value`,
+    [queue, type, payloads, headers === null ? null : payloads.map(() => headers), options],
     { queue },
   );
   return String(ids).split(",").map(BigInt);

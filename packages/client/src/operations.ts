@@ -1,18 +1,12 @@
 import { Batch } from "./batch.ts";
 import type { Connection } from "./connection.ts";
 import * as functions from "./functions.ts";
-import { type Headers, readMessages } from "./message.ts";
-import { integer, name, number, object, oneOf, problemsOf, refuse, show, text, type Check } from "./options.ts";
-import { encodeJson, encodePayloads } from "./payload.ts";
+import { readMessages } from "./message.ts";
+import { integer, name, oneOf, problemsOf, refuse, show, text, type Check } from "./options.ts";
+import { encodePayloads } from "./payload.ts";
 import { sqlOptions, type Queue } from "./queue.ts";
+import { delayMs, dueProblem, encodeSendOptions, type SendOptions, sendChecks } from "./send-options.ts";
 import type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";
-
-export interface SendOptions {
-  /** A JSON object that travels beside the payload. Default: none. */
-  headers?: Headers | undefined;
-  /** What kind of message it is, for queues that carry several. Default: `default`. */
-  type?: string | undefined;
-}
 
 export interface SubscribeOptions {
   /** Where a new consumer begins. Default: the first consumer of a queue at the earliest message kept, later ones with what is sent from now on. */
@@ -35,9 +29,7 @@ export const defaultConsumer = "default";
 
 const defaults = { type: "default", consumer: defaultConsumer, max: 100, leaseMs: 30_000, retryAfterMs: 60_000 };
 const dayMs = 86_400_000;
-const delayMs = number(0, 36_500 * dayMs);
 
-const sendChecks: Record<keyof SendOptions, Check> = { headers: object, type: text };
 const subscribeChecks: Record<keyof SubscribeOptions, Check> = { from: oneOf("earliest", "latest") };
 const receiveChecks: Record<keyof ReceiveOptions, Check> = {
   consumer: name,
@@ -95,15 +87,16 @@ export class Operations {
   }
 
   /**
-   * Sends one message.
+   * Sends one message, at once or later.
    *
    * @returns its id
    * @throws PgqueError PAYLOAD_INVALID, PAYLOAD_NOT_JSON, INVALID_ARGUMENT when it is larger than the queue allows
    */
   async send<Input>(queue: Queue<Input, unknown>, payload: NoInfer<Input>, options: SendOptions = {}): Promise<bigint> {
-    refuse("send", problemsOf(options, sendChecks));
+    refuse("send", [...problemsOf(options, sendChecks), dueProblem(options)]);
     const [json = ""] = await encodePayloads(queue, [payload], false);
-    return functions.send(this.#db, queue.name, options.type ?? defaults.type, json, headersOf(queue, options));
+    const { all } = encodeSendOptions(queue.name, options);
+    return functions.send(this.#db, queue.name, options.type ?? defaults.type, json, all);
   }
 
   /**
@@ -121,10 +114,12 @@ export class Operations {
     refuse("sendMany", [
       Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
       ...problemsOf(options, sendChecks),
+      dueProblem(options),
     ]);
     if (payloads.length === 0) return [];
     const texts = await encodePayloads(queue, payloads, true);
-    return functions.sendBatch(this.#db, queue.name, options.type ?? defaults.type, texts, headersOf(queue, options));
+    const { headers, due } = encodeSendOptions(queue.name, options);
+    return functions.sendBatch(this.#db, queue.name, options.type ?? defaults.type, texts, headers, due);
   }
 
   /**
@@ -195,7 +190,7 @@ export class Operations {
   }
 
   /**
-   * Does what is due: gives messages of ended leases back, promotes delayed ones, rotates and truncates segments. Cheap; workers call it
+   * Does what is due: gives messages of ended leases back, delivers what is due, rotates and truncates segments. Cheap; workers call it
    * about once a second, any number of them. Without a queue: all queues.
    *
    * @returns how many things were done
@@ -204,10 +199,6 @@ export class Operations {
   async maintain(queue?: Queue): Promise<number> {
     return functions.maintain(this.#db, queue?.name ?? null);
   }
-}
-
-function headersOf(queue: Queue, { headers }: SendOptions): string | null {
-  return headers === undefined ? null : encodeJson(queue.name, "headers", headers);
 }
 
 function id(name: string, value: unknown): string | undefined {

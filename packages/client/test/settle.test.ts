@@ -51,7 +51,7 @@ test("nack gives messages back after a delay, one attempt further", async () => 
   expect(await drain()).toEqual([["a", 2]]);
   const { rows } = await database
     .pool()
-    .query("select payload, extract(epoch from due_at - now())::int as seconds from pgque.delayed_1");
+    .query("select payload, extract(epoch from due_at - now())::int as seconds from pgque.delayed_near_0");
   expect(rows).toEqual([{ payload: '"b"', seconds: expect.toSatisfy((s: number) => s > 3500 && s <= 3600) }]);
 });
 
@@ -127,11 +127,11 @@ describe("bad arguments are refused before anything is sent", () => {
     ],
     [
       "send",
-      () => pgque.send(q, 1, { headers: [] as never, type: "\0", delayMs: 5 } as never),
+      () => pgque.send(q, 1, { headers: [], type: "\0", delay: 5 } as never),
       [
         "expected `headers` to be an object, got: []",
         "expected `type` to be without U+0000, got: '\\x00'",
-        "unknown option `delayMs`, known: headers, type",
+        "unknown option `delay`, known: headers, type, delayMs, at",
       ],
     ],
     ["sendMany", () => pgque.sendMany(q, "ab" as never), ["expected `payloads` to be an array, got: 'ab'"]],

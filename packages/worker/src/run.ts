@@ -12,6 +12,9 @@ import { Settler } from "./settler.ts";
 /** How long handlers have to notice that their signal was aborted. */
 const abortGraceMs = 1000;
 
+/** How long the database has to hear what was given up. */
+const settleGraceMs = 1000;
+
 /** What a worker is made of between a start and the stop that follows: a message goes from fetcher to executor to settler. */
 export class Run<Output> {
   readonly #options: ResolvedOptions;
@@ -57,10 +60,9 @@ export class Run<Output> {
         shutdownTimeoutMs,
       });
       this.#executor.abort();
-      const grace = deadline(abortGraceMs);
-      await grace.reached(this.#drained());
+      await deadline(abortGraceMs).reached(this.#drained());
       this.#executor.giveUp();
-      await grace.reached(this.#settler.drained());
+      await deadline(settleGraceMs).reached(this.#settler.drained());
     }
     this.#over.abort();
     if (this.#settler.open.size > 0)

@@ -1,0 +1,74 @@
+-- What waits for its time: messages sent with a delay, and retries. One store for all queues, so that a queue that delays nothing
+-- costs nothing.
+--
+-- Messages due within an hour wait in "near", all others in "far" until that hour has come. Each of the two is a pair of tables;
+-- a sequence says which of them takes inserts. Rows leave a table by being copied, never by DELETE: its log says how far it has
+-- been moved, see move_delayed. Once most of a table has been moved, the other one takes over, what is left is copied there and
+-- the table is truncated: a copying collector that writes each message about once more.
+
+-- Creates one table and the log of its moves.
+create function create_delayed(name text) returns void
+language plpgsql
+set search_path from current
+as $$
+begin
+  execute format($ddl$
+    create table %1$I (
+      -- of the top-level transaction, so savepoints do not matter
+      txid xid8 not null default pg_current_xact_id(),
+      due_at timestamptz not null check (isfinite(due_at)),
+      -- counts the rows since the last truncation
+      seq bigint generated always as identity,
+      -- numbers of dropped queues are given out again, these are not
+      queue_uid bigint not null,
+      id bigint not null,
+      created_at timestamptz not null default clock_timestamp(),
+      -- null: for every consumer
+      consumer_id int,
+      attempt smallint not null default 1,
+      lane smallint not null default 0,
+      type text not null,
+      payload text,
+      headers jsonb
+    ) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+    create index on %1$I (due_at, seq);
+    create index on %1$I (txid);
+    comment on table %1$I is 'Messages that wait for their time.';
+
+    create table %2$I (
+      n bigint primary key,
+      -- a row has been moved if and only if this snapshot sees it and it is at or before (due_at, seq)
+      snapshot pg_snapshot not null,
+      due_at timestamptz not null,
+      seq bigint not null,
+      -- rows moved since the last truncation
+      moved bigint not null,
+      created_at timestamptz not null default clock_timestamp()
+    ) with (autovacuum_enabled = off);
+    comment on table %2$I is 'How far the messages of that table have been moved: the newest row says.';
+  $ddl$, name, name || '_log');
+end
+$$;
+
+select create_delayed('delayed_near_0');
+select create_delayed('delayed_near_1');
+select create_delayed('delayed_far_0');
+select create_delayed('delayed_far_1');
+
+-- Which table of each store takes inserts, and since when: see segment_pointer.
+create sequence delayed_near_pointer minvalue 0;
+create sequence delayed_far_pointer minvalue 0;
+select setval('delayed_near_pointer', pointer_to(0)), setval('delayed_far_pointer', pointer_to(0));
+
+-- What is due later than this from now waits in the far store.
+create function delayed_near_span() returns interval
+language sql
+immutable
+return interval '1 hour';
+
+-- The table of a store (near, far) that takes inserts.
+create function delayed_table(store text) returns text
+language sql
+volatile
+set search_path from current
+return format('delayed_%s_%s', store, pointer_segment(pg_sequence_last_value(format('delayed_%s_pointer', store)::regclass)));

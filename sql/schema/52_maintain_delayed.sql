@@ -1,0 +1,103 @@
+-- One step for all delayed messages: deliver what is due, bring near what is due within the hour, and collect. Returns how much
+-- was done. One session at a time does it; 0 for the others.
+create function maintain_delayed() returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  done bigint;
+begin
+  if not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
+    return 0;
+  end if;
+  done := move_delayed(delayed_table('far'), 'near', clock_timestamp() + delayed_near_span())
+    + move_delayed(delayed_table('near'), null, clock_timestamp())
+    + collect_delayed('near') + collect_delayed('far');
+  return least(done, 2147483647);
+end
+$$;
+
+-- Collects one store: copies what is left in the table that takes no inserts into the other one, the earliest first, and
+-- truncates it when nothing is left; once it is empty, lets it take over when it is time.
+create function collect_delayed(store text) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  current_table constant text := delayed_table(store);
+  current_number constant int := right(current_table, 1)::int;
+  other_table constant text := format('delayed_%s_%s', store, 1 - current_number);
+  pointer constant regclass := format('delayed_%s_pointer', store)::regclass;
+  moved bigint;
+begin
+  if pg_relation_size(other_table::regclass) > 0 then
+    moved := move_delayed(other_table, store, 'infinity');
+    return moved + case when moved = 0 then truncate_delayed(other_table)::int else 0 end;
+  end if;
+  if is_being_truncated(other_table::regclass)
+     or clock_timestamp() - pointer_moved_at(pg_sequence_last_value(pointer)) < '30 s'
+     or not delayed_is_worth_collecting(current_table) then
+    return 0;
+  end if;
+  perform setval(pointer, pointer_to(1 - current_number));
+  return 1;
+end
+$$;
+
+-- Smaller tables are left as they are.
+create function delayed_bytes_min() returns bigint
+language sql
+immutable
+return 4 * 1024 * 1024;
+
+-- A table has grown to some size and most of it has been moved, or the log of its moves has grown to it.
+create function delayed_is_worth_collecting(source text) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  moved bigint;
+begin
+  if pg_table_size((source || '_log')::regclass) >= delayed_bytes_min() then
+    return true;
+  end if;
+  if pg_table_size(source::regclass) < delayed_bytes_min() then
+    return false;
+  end if;
+  execute format('select moved from %I order by n desc limit 1', source || '_log') into moved;
+  return moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(source, 'seq')::regclass);
+end
+$$;
+
+-- Truncates a table that takes no inserts, if everything in it has been moved. Never waits for its lock: the next call tries again.
+create function truncate_delayed(source text) returns boolean
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  position record;
+  something_left boolean;
+begin
+  execute format('lock table only %1$I, only %2$I in access exclusive mode nowait', source, source || '_log');
+  -- a sender that read the pointer before it moved may have inserted since the last move
+  position := delayed_position(source);
+  execute format($sql$
+    select exists (select from %1$I d where (d.due_at, d.seq) > ($2, $3))
+        or exists (select from %1$I d where d.txid >= pg_snapshot_xmax($1))
+        or exists (select from pg_snapshot_xip($1) as late(txid) join %1$I d on d.txid = late.txid)
+  $sql$, source) into something_left using position.snapshot, position.due_at, position.seq;
+  if something_left then
+    return false;
+  end if;
+  execute format('truncate only %1$I, only %2$I restart identity', source, source || '_log');
+  return true;
+exception
+  when lock_not_available then
+    return false;
+end
+$$;
