@@ -136,6 +136,8 @@ create table queue (
   -- … but not within this long of the last rotation: each one updates about a dozen rows of pg_class
   rotation_min_interval interval not null default '30 s' check (rotation_min_interval >= '0'),
   payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
+  -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
+  wake boolean not null default true,
   created_at timestamptz not null default now()
 );
 
@@ -666,7 +668,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,payload_bytes_max}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,payload_bytes_max,wake}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -695,14 +697,15 @@ begin
          rotation_bytes = coalesce((options ->> 'rotation_bytes')::bigint, q.rotation_bytes),
          rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
          rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
-         payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max)
+         payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
+         wake = coalesce((options ->> 'wake')::boolean, q.wake)
    where q.id = queue_id;
 exception
   when data_exception or check_violation then
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, payload_bytes_max 1 to 1000000000.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, payload_bytes_max 1 to 1000000000, wake true or false.';
 end
 $$;
 
@@ -982,13 +985,9 @@ declare
   headers jsonb;
   due_at timestamptz;
 begin
-  if type_name is null then
-    perform refuse_type();
-  end if;
-  if octet_length(payload) > %3$s then
-    perform refuse_payload(octet_length(payload), %3$s);
-  end if;
-  if options is not null then
+  -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
+  if type_name is null or octet_length(payload) > %3$s or options is not null then
+    perform check_send(type_name, payload, %3$s);
     perform check_send_options(options);
     headers := options -> 'headers';
     due_at := send_due_at(options);
@@ -1002,34 +1001,31 @@ begin
     else
       insert into message_%1$s_0 (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);
   end case;
+  %5$s
   return message_id;
 end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id));
 end
 $generate$;
 
-create function refuse_payload(bytes int, bytes_max int) returns void
+-- Refuses what is not a type, and payloads that are too large.
+create function check_send(type_name text, payload text, bytes_max int) returns void
 language plpgsql
 immutable
 set search_path from current
 as $$
 begin
-  raise exception using
-    errcode = 'PQ004',
-    message = format('payload too large: expected at most %s bytes, got: %s', bytes_max, bytes),
-    hint = 'Store it elsewhere and send a reference, or raise payload_bytes_max of the queue.';
-end
-$$;
-
-create function refuse_type() returns void
-language plpgsql
-immutable
-set search_path from current
-as $$
-begin
-  raise exception using errcode = 'PQ004', message = 'expected a message type, got: NULL', hint = 'Leave the type out for the type "default".';
+  if type_name is null then
+    raise exception using errcode = 'PQ004', message = 'expected a message type, got: NULL', hint = 'Leave the type out for the type "default".';
+  end if;
+  if octet_length(payload) > bytes_max then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('payload too large: expected at most %s bytes, got: %s', bytes_max, octet_length(payload)),
+      hint = 'Store it elsewhere and send a reference, or raise payload_bytes_max of the queue.';
+  end if;
 end
 $$;
 
@@ -1064,15 +1060,12 @@ declare
   bytes int;
   due_at timestamptz;
 begin
-  if type_name is null then
-    perform refuse_type();
-  end if;
   if payloads is null or array_ndims(payloads) > 1 or headers is not null then
     perform check_send_batch(payloads, headers);
   end if;
   select coalesce(array_agg(nextval('message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;
-  if bytes > %3$s then
-    perform refuse_payload(bytes, %3$s);
+  if type_name is null or bytes > %3$s then
+    perform check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
   end if;
   if options is not null then
     perform check_send_options(options, '{delay,at}');
@@ -1087,11 +1080,12 @@ begin
       insert into message_%1$s_0 (seq, id, type, payload, headers)
       select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);
   end case;
+  %5$s
   return ids;
 end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id));
 end
 $generate$;
 
@@ -1147,6 +1141,103 @@ return send_batch(queue_name, 'default', payloads, null);
 create function send_batch(queue_name text, payloads jsonb[]) returns bigint[]
 language sql
 return send_batch(queue_name, 'default', payloads::text[], null);
+
+-- schema/33_wake.sql
+
+-- Waking idle workers. A NOTIFY in every sender's transaction would take a lock of the whole cluster at every commit, so senders
+-- notify only when somebody sleeps:
+--
+--   A worker that is about to sleep raises the idle flag of its queue, a shared advisory lock on the connection on which it listens.
+--   A sender inserts first, then tries the same lock exclusively and lets it go. It got it: nobody sleeps. It did not: NOTIFY.
+--
+-- The try and the release are one expression: between two statements a cancel would leave the lock behind. No wake-up is lost: a sender
+-- that tried before the flag was up has already inserted, and holds ROW EXCLUSIVE on a message table until it ends. So a worker raises
+-- the flag, then asks has_open_senders, then receives; it may sleep when the answer was no and nothing came. (The list of running
+-- transactions in a snapshot would not do: those that began after it are not in it.)
+
+-- The channel that a queue's workers listen on.
+create function wake_channel(queue text) returns text
+language sql
+immutable
+return 'pgque_' || queue;
+
+-- Notifies the workers of a queue.
+create function notify_workers(queue_id int) returns void
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform pg_notify(wake_channel((select q.name from queue q where q.id = queue_id)), '');
+end
+$$;
+
+-- The statement with which a sender of a queue wakes its workers; empty for a queue with wake = false, whose senders may prepare their
+-- transactions.
+create function wake_statement(queue_id int) returns text
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if not (select q.wake from queue q where q.id = queue_id) then
+    return '';
+  end if;
+  return format('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform notify_workers(%2$s); end if;',
+    lock_key('idle', queue_id), queue_id);
+end
+$$;
+
+-- The same for whoever inserts messages outside of send.
+create function wake(queue_id int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if (select q.wake from queue q where q.id = queue_id)
+     and (case when pg_try_advisory_lock(lock_key('idle', queue_id)) then not pg_advisory_unlock(lock_key('idle', queue_id)) else true end) then
+    perform notify_workers(queue_id);
+  end if;
+end
+$$;
+
+-- Raises the idle flag of a queue for this session, which must not send. False: a sender is just looking at it, try again.
+create function raise_idle_flag(queue text) returns boolean
+language sql
+volatile
+security definer
+set search_path from current
+return pg_try_advisory_lock_shared(lock_key('idle', require_queue(queue)));
+
+-- Takes it down again. False, with a warning of Postgres: it was not up.
+create function lower_idle_flag(queue text) returns boolean
+language sql
+volatile
+security definer
+set search_path from current
+return pg_advisory_unlock_shared(lock_key('idle', require_queue(queue)));
+
+-- Whether somebody has inserted messages into a queue and not ended the transaction: it may have found no flag up.
+create function has_open_senders(queue text) returns boolean
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  messages constant regclass := format('message_%s', require_queue(queue))::regclass;
+begin
+  return exists (
+    select from pg_locks l
+      join pg_inherits i on i.inhrelid = l.relation and i.inhparent = messages
+     where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.granted
+       and l.pid is distinct from pg_backend_pid()
+       and l.database = (select d.oid from pg_database d where d.datname = current_database())
+  );
+end
+$$;
 
 -- schema/40_receive.sql
 
@@ -1744,6 +1835,7 @@ begin
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
   $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
     using batch_id, message_ids, retry_after, reasons, settings.max_retries, settings.uid, delayed_near_span();
+  perform wake(of_queue);
 end
 $$;
 
@@ -2024,6 +2116,7 @@ begin
       using old_snapshot, old_due_at, old_seq, new_due_at, new_seq, seen, target.queue_uid;
     get diagnostics delivered = row_count;
     moved := moved + delivered;
+    perform wake(target.id);
   end loop;
   return moved;
 end
@@ -2201,6 +2294,7 @@ begin
     )
     select count(*) from sent
   $sql$, of_queue, current_segment) into sent using ids, consumer, type_name, reason_like, died_before, max_messages;
+  perform wake(of_queue);
   return sent;
 end
 $$;

@@ -20,7 +20,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,payload_bytes_max}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,payload_bytes_max,wake}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -49,14 +49,15 @@ begin
          rotation_bytes = coalesce((options ->> 'rotation_bytes')::bigint, q.rotation_bytes),
          rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
          rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
-         payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max)
+         payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
+         wake = coalesce((options ->> 'wake')::boolean, q.wake)
    where q.id = queue_id;
 exception
   when data_exception or check_violation then
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, payload_bytes_max 1 to 1000000000.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, payload_bytes_max 1 to 1000000000, wake true or false.';
 end
 $$;
 

@@ -29,13 +29,9 @@ declare
   headers jsonb;
   due_at timestamptz;
 begin
-  if type_name is null then
-    perform refuse_type();
-  end if;
-  if octet_length(payload) > %3$s then
-    perform refuse_payload(octet_length(payload), %3$s);
-  end if;
-  if options is not null then
+  -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
+  if type_name is null or octet_length(payload) > %3$s or options is not null then
+    perform check_send(type_name, payload, %3$s);
     perform check_send_options(options);
     headers := options -> 'headers';
     due_at := send_due_at(options);
@@ -49,33 +45,30 @@ begin
     else
       insert into message_%1$s_0 (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);
   end case;
+  %5$s
   return message_id;
 end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id));
 end
 $generate$;
 
-create function refuse_payload(bytes int, bytes_max int) returns void
+-- Refuses what is not a type, and payloads that are too large.
+create function check_send(type_name text, payload text, bytes_max int) returns void
 language plpgsql
 immutable
 set search_path from current
 as $$
 begin
-  raise exception using
-    errcode = 'PQ004',
-    message = format('payload too large: expected at most %s bytes, got: %s', bytes_max, bytes),
-    hint = 'Store it elsewhere and send a reference, or raise payload_bytes_max of the queue.';
-end
-$$;
-
-create function refuse_type() returns void
-language plpgsql
-immutable
-set search_path from current
-as $$
-begin
-  raise exception using errcode = 'PQ004', message = 'expected a message type, got: NULL', hint = 'Leave the type out for the type "default".';
+  if type_name is null then
+    raise exception using errcode = 'PQ004', message = 'expected a message type, got: NULL', hint = 'Leave the type out for the type "default".';
+  end if;
+  if octet_length(payload) > bytes_max then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('payload too large: expected at most %s bytes, got: %s', bytes_max, octet_length(payload)),
+      hint = 'Store it elsewhere and send a reference, or raise payload_bytes_max of the queue.';
+  end if;
 end
 $$;

@@ -27,15 +27,12 @@ declare
   bytes int;
   due_at timestamptz;
 begin
-  if type_name is null then
-    perform refuse_type();
-  end if;
   if payloads is null or array_ndims(payloads) > 1 or headers is not null then
     perform check_send_batch(payloads, headers);
   end if;
   select coalesce(array_agg(nextval('message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;
-  if bytes > %3$s then
-    perform refuse_payload(bytes, %3$s);
+  if type_name is null or bytes > %3$s then
+    perform check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
   end if;
   if options is not null then
     perform check_send_options(options, '{delay,at}');
@@ -50,11 +47,12 @@ begin
       insert into message_%1$s_0 (seq, id, type, payload, headers)
       select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);
   end case;
+  %5$s
   return ids;
 end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid);
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id));
 end
 $generate$;
 

@@ -45,6 +45,7 @@ begin
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
   $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
     using batch_id, message_ids, retry_after, reasons, settings.max_retries, settings.uid, delayed_near_span();
+  perform wake(of_queue);
 end
 $$;
 

@@ -127,6 +127,7 @@ begin
       using old_snapshot, old_due_at, old_seq, new_due_at, new_seq, seen, target.queue_uid;
     get diagnostics delivered = row_count;
     moved := moved + delivered;
+    perform wake(target.id);
   end loop;
   return moved;
 end

@@ -62,6 +62,7 @@ begin
     )
     select count(*) from sent
   $sql$, of_queue, current_segment) into sent using ids, consumer, type_name, reason_like, died_before, max_messages;
+  perform wake(of_queue);
   return sent;
 end
 $$;

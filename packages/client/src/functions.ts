@@ -166,3 +166,15 @@ export async function maintain(db: Connection, queue: string | null): Promise<nu
 function milliseconds(value: number): string {
   return `${Math.round(value)} milliseconds`;
 }
+
+export async function raiseIdleFlag(db: Connection, queue: string): Promise<boolean> {
+  return (await db.value((s) => `select ${s}.raise_idle_flag(queue => $1) as value`, [queue], { queue })) === true;
+}
+
+export async function lowerIdleFlag(db: Connection, queue: string): Promise<boolean> {
+  return (await db.value((s) => `select ${s}.lower_idle_flag(queue => $1) as value`, [queue], { queue })) === true;
+}
+
+export async function hasOpenSenders(db: Connection, queue: string): Promise<boolean> {
+  return (await db.value((s) => `select ${s}.has_open_senders(queue => $1) as value`, [queue], { queue })) === true;
+}

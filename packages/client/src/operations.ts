@@ -190,6 +190,26 @@ export class Operations {
   }
 
   /**
+   * Raises the idle flag of a queue on this connection, which must be a session of its own that never sends: from now on senders notify
+   * the channel `pgque_<queue>`. Before it sleeps a worker asks `hasOpenSenders` until the answer is no, and then receives once more.
+   *
+   * @returns false when a sender was just looking at it: try again
+   */
+  async raiseIdleFlag(queue: Queue): Promise<boolean> {
+    return functions.raiseIdleFlag(this.#db, queue.name);
+  }
+
+  /** Takes the idle flag of this connection down: nobody need wake it. */
+  async lowerIdleFlag(queue: Queue): Promise<boolean> {
+    return functions.lowerIdleFlag(this.#db, queue.name);
+  }
+
+  /** Whether somebody has sent and not committed: senders that looked before the flag was raised do not notify. */
+  async hasOpenSenders(queue: Queue): Promise<boolean> {
+    return functions.hasOpenSenders(this.#db, queue.name);
+  }
+
+  /**
    * Does what is due: gives messages of ended leases back, delivers what is due, rotates and truncates segments. Cheap; workers call it
    * about once a second, any number of them. Without a queue: all queues.
    *

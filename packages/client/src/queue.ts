@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { field } from "./field.ts";
-import { integer, name as queueName, problemsOf, refuse, show, type Check } from "./options.ts";
+import { boolean, integer, name as queueName, problemsOf, refuse, show, type Check } from "./options.ts";
 
 /** Settings of a queue. They take effect when the queue is created; one that exists keeps its own. */
 export interface QueueOptions {
@@ -14,6 +14,8 @@ export interface QueueOptions {
   rotationMinIntervalMs?: number | undefined;
   /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB). */
   payloadBytesMax?: number | undefined;
+  /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
+  wake?: boolean | undefined;
 }
 
 /** What `defineQueue` takes: the settings, and the schema of the payload. */
@@ -39,6 +41,7 @@ const checks: Record<keyof QueueDefinition<StandardSchemaV1>, Check> = {
   rotationPeriodMs: integer(1, Number.MAX_SAFE_INTEGER),
   rotationMinIntervalMs: integer(0, Number.MAX_SAFE_INTEGER),
   payloadBytesMax: integer(1, 1_000_000_000),
+  wake: boolean,
 };
 
 /**
@@ -72,6 +75,7 @@ export function sqlOptions(options: QueueOptions): Record<string, unknown> {
     rotation_period: milliseconds(options.rotationPeriodMs),
     rotation_min_interval: milliseconds(options.rotationMinIntervalMs),
     payload_bytes_max: options.payloadBytesMax,
+    wake: options.wake,
   };
 }
 

@@ -4,13 +4,13 @@ import type { Executor } from "./executor.ts";
 import type { Notice } from "./notice.ts";
 import { OpenBatch } from "./open-batch.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { pause } from "./pause.ts";
+import type { Rhythm } from "./rhythm.ts";
 import type { Settler } from "./settler.ts";
 
 /** Batches that are handled but not settled yet: more of them, and the database cannot keep up. */
 const unsettledBatchesMax = 8;
 
-/** Receives: as much as there is room for, as often as it is worth it. */
+/** Receives: as much as there is room for. */
 export class Fetcher<Output> {
   readonly #pgque: Pgque;
   readonly #queue: Queue<unknown, Output>;
@@ -19,9 +19,9 @@ export class Fetcher<Output> {
   readonly #executor: Executor<Output>;
   readonly #settler: Settler;
   readonly #progress: Notice;
+  readonly #rhythm: Rhythm;
   readonly #stop = new AbortController();
   readonly #stopped: Promise<void>;
-  #idleMs: number;
   #generation = 0;
 
   constructor(
@@ -32,6 +32,7 @@ export class Fetcher<Output> {
     executor: Executor<Output>,
     settler: Settler,
     progress: Notice,
+    rhythm: Rhythm,
   ) {
     this.#pgque = pgque;
     this.#queue = queue;
@@ -40,7 +41,7 @@ export class Fetcher<Output> {
     this.#executor = executor;
     this.#settler = settler;
     this.#progress = progress;
-    this.#idleMs = options.pollMinMs;
+    this.#rhythm = rhythm;
     this.#stopped = this.#loop();
   }
 
@@ -57,12 +58,13 @@ export class Fetcher<Output> {
     const backoff = new Backoff();
     for (;;) {
       await this.#progress.until(() => signal.aborted || this.#hasRoom());
-      if (signal.aborted) return;
+      if (signal.aborted) return this.#rhythm.end();
       try {
-        const waitMs = await this.#receive();
+        await this.#rhythm.prepare();
+        const { max, received } = await this.#receive();
         if (backoff.failures > 0) log.info("worker receives again", { queue: this.#queue.name });
         backoff.reset();
-        if (waitMs > 0) await pause(waitMs, signal);
+        await this.#rhythm.rest(max, received, signal);
       } catch (error) {
         // The batch may have been made although its messages did not arrive. No heartbeat may keep it then, so
         // this name is given up: it lives on only in the batches that did arrive.
@@ -80,20 +82,15 @@ export class Fetcher<Output> {
     return this.#executor.held <= Math.max(Math.floor(prefetch / 2), concurrency - 1);
   }
 
-  /** How long to wait before the next. */
-  async #receive(): Promise<number> {
-    const { consumer, leaseMs, batchSize, prefetch, pollMinMs, pollMaxMs } = this.#options;
+  /** How many messages it asked for and how many came. */
+  async #receive(): Promise<{ max: number; received: number }> {
+    const { consumer, leaseMs, batchSize, prefetch } = this.#options;
     const max = Math.min(batchSize, prefetch - this.#executor.held);
     const worker = `${this.#name}:${this.#generation}`;
     const batch = await this.#pgque.receive(this.#queue, { consumer, max, worker, leaseMs });
-    if (batch.id === null) {
-      const waitMs = this.#idleMs;
-      this.#idleMs = Math.min(2 * waitMs, pollMaxMs);
-      return waitMs;
-    }
-    this.#idleMs = pollMinMs;
+    if (batch.id === null) return { max, received: 0 };
     const received = batch.messages.length + batch.invalid.length;
     this.#executor.take(new OpenBatch(batch.id, worker, received), batch);
-    return received < max ? pollMinMs : 0;
+    return { max, received };
   }
 }

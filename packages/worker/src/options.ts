@@ -22,7 +22,14 @@ export interface WorkerOptions {
    * another worker. 100 to 3600000, less than `leaseMs`. Default: 5000.
    */
   heartbeatIntervalMs?: number | undefined;
-  /** Shortest wait before looking for messages again when the last batch was not full, in milliseconds. 1 to 60000. Default: 25. */
+  /**
+   * Whether to be woken by what is sent, on a connection of its own outside of the pool. Where notifications do not arrive, behind a
+   * transaction pooler, the worker finds out and polls. Default: true.
+   */
+  listen?: boolean | undefined;
+  /** How often a worker that can be woken looks for messages nevertheless, in milliseconds. 1 to 600000. Default: 5000. */
+  safetyPollMs?: number | undefined;
+  /** Shortest wait of a worker that polls, in milliseconds. 1 to 60000. Default: 25. */
   pollMinMs?: number | undefined;
   /** While there is nothing, that wait doubles up to this many milliseconds; the first message brings it back. `pollMinMs` to 600000. Default: 1000. */
   pollMaxMs?: number | undefined;
@@ -41,7 +48,7 @@ export interface WorkerOptions {
 /** Every option with its value. */
 export type ResolvedOptions = { [Name in keyof WorkerOptions]-?: NonNullable<WorkerOptions[Name]> };
 
-type Numeric = Exclude<keyof WorkerOptions, "consumer" | "log">;
+type Numeric = Exclude<keyof WorkerOptions, "consumer" | "listen" | "log">;
 
 const dayMs = 86_400_000;
 
@@ -52,6 +59,7 @@ export const optionLimits: Readonly<Record<Numeric, readonly [number, number]>> 
   batchSize: [1, 100_000],
   leaseMs: [1000, 7 * dayMs],
   heartbeatIntervalMs: [100, 3_600_000],
+  safetyPollMs: [1, 600_000],
   pollMinMs: [1, 60_000],
   pollMaxMs: [1, 600_000],
   retryMinMs: [0, dayMs],
@@ -65,6 +73,7 @@ export const defaultOptions: Readonly<Record<Exclude<Numeric, "prefetch" | "batc
   concurrency: 10,
   leaseMs: 30_000,
   heartbeatIntervalMs: 5000,
+  safetyPollMs: 5000,
   pollMinMs: 25,
   pollMaxMs: 1000,
   retryMinMs: 1000,
@@ -81,6 +90,7 @@ export function resolveOptions(handler: unknown, options: WorkerOptions): Resolv
   const resolved = {
     ...defaultOptions,
     consumer: defaultConsumer,
+    listen: true,
     log: standardError,
     prefetch,
     batchSize: prefetch,
@@ -96,11 +106,14 @@ export function resolveOptions(handler: unknown, options: WorkerOptions): Resolv
 function valueProblems(handler: unknown, options: WorkerOptions): string[] {
   const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
     if (name === "consumer") return isName(value) ? [] : [expected(name, "a name of 1 to 57 bytes of UTF-8", value)];
+    if (name === "listen") return typeof value === "boolean" ? [] : [expected(name, "true or false", value)];
     if (name === "log")
       return isLogger(value) ? [] : [expected(name, "a logger with debug, info, warn and error", value)];
     const limits = Object.hasOwn(optionLimits, name) ? optionLimits[name as Numeric] : undefined;
     if (!limits)
-      return [`unknown option \`${name}\`, known: ${[...Object.keys(optionLimits), "consumer", "log"].join(", ")}`];
+      return [
+        `unknown option \`${name}\`, known: ${[...Object.keys(optionLimits), "consumer", "listen", "log"].join(", ")}`,
+      ];
     const [min, max] = limits;
     const isFine = Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max;
     return isFine ? [] : [expected(name, `an integer from ${min} to ${max}`, value)];

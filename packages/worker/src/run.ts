@@ -7,7 +7,9 @@ import { startHeartbeat } from "./heartbeat.ts";
 import { startKeeper } from "./keeper.ts";
 import { Notice } from "./notice.ts";
 import type { ResolvedOptions } from "./options.ts";
+import { Rhythm } from "./rhythm.ts";
 import { Settler } from "./settler.ts";
+import { Waker } from "./waker.ts";
 
 /** How long handlers have to notice that their signal was aborted. */
 const abortGraceMs = 1000;
@@ -41,7 +43,9 @@ export class Run<Output> {
     this.#name = name;
     this.#settler = new Settler(pgque, options.log, progress, this.#over.signal);
     this.#executor = new Executor(queue.name, handler, options, this.#settler, progress);
-    this.#fetcher = new Fetcher(pgque, queue, options, name, this.#executor, this.#settler, progress);
+    const waker = options.listen ? new Waker(pgque, queue, options.log, this.#over.signal) : undefined;
+    const rhythm = new Rhythm(waker, options);
+    this.#fetcher = new Fetcher(pgque, queue, options, name, this.#executor, this.#settler, progress, rhythm);
     startHeartbeat(pgque, options, this.#settler, this.#over.signal);
     startKeeper(pgque, queue, options, this.#stopping.signal);
   }

@@ -1,0 +1,66 @@
+import type { ResolvedOptions } from "./options.ts";
+import { pause } from "./pause.ts";
+import type { Waker } from "./waker.ts";
+
+/** Messages that come closer together than this are received some at a time, and their senders need not wake anybody. */
+const steadyMs = 10;
+const steadyPauseMs = 5;
+
+/** When a worker receives: at once while there is much, now and then while there is some, when it is woken while there is nothing. */
+export class Rhythm {
+  readonly #waker: Waker | undefined;
+  readonly #options: ResolvedOptions;
+  #idle = false;
+  #mood: "awake" | "deaf" | "senders" | "quiet" = "awake";
+  #notifications = 0;
+  #waitMs: number;
+  #receivedAtMs = Number.NEGATIVE_INFINITY;
+
+  /** Without a waker it polls. */
+  constructor(waker: Waker | undefined, options: ResolvedOptions) {
+    this.#waker = waker;
+    this.#options = options;
+    this.#waitMs = options.pollMinMs;
+  }
+
+  /** Before a receive: when it may be the last for a while, sees to it that what it does not find wakes the worker. */
+  async prepare(): Promise<void> {
+    const waker = this.#waker;
+    if (waker === undefined) this.#mood = "deaf";
+    else this.#mood = this.#idle || waker.isQuiet ? await waker.quiet() : "awake";
+    this.#notifications = waker?.notifications ?? 0;
+  }
+
+  /** After a receive that asked for `max` messages: waits until the next one is worth it. */
+  async rest(max: number, received: number, signal: AbortSignal): Promise<void> {
+    const isSteady = this.#isSteady(received);
+    this.#idle = received < max && !isSteady;
+    if (received > 0) this.#waitMs = this.#options.pollMinMs;
+    if (!this.#idle) {
+      await this.#waker?.busy();
+      if (received < max) await pause(steadyPauseMs, signal);
+    } else if (this.#mood === "quiet") {
+      await this.#sleep(this.#options.safetyPollMs, signal);
+    } else if (this.#mood !== "awake") {
+      const ms = this.#waitMs;
+      this.#waitMs = Math.min(2 * ms, this.#options.pollMaxMs);
+      await this.#sleep(ms, signal);
+    }
+  }
+
+  /** The worker stops: nobody need wake it. */
+  async end(): Promise<void> {
+    await this.#waker?.busy();
+  }
+
+  #isSteady(received: number): boolean {
+    if (received === 0) return false;
+    const [before, now] = [this.#receivedAtMs, performance.now()];
+    this.#receivedAtMs = now;
+    return this.#mood !== "deaf" && now - before < steadyMs;
+  }
+
+  #sleep(ms: number, signal: AbortSignal): Promise<void> {
+    return this.#waker ? this.#waker.sleep(this.#notifications, ms, signal) : pause(ms, signal);
+  }
+}

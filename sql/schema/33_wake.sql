@@ -1,0 +1,94 @@
+-- Waking idle workers. A NOTIFY in every sender's transaction would take a lock of the whole cluster at every commit, so senders
+-- notify only when somebody sleeps:
+--
+--   A worker that is about to sleep raises the idle flag of its queue, a shared advisory lock on the connection on which it listens.
+--   A sender inserts first, then tries the same lock exclusively and lets it go. It got it: nobody sleeps. It did not: NOTIFY.
+--
+-- The try and the release are one expression: between two statements a cancel would leave the lock behind. No wake-up is lost: a sender
+-- that tried before the flag was up has already inserted, and holds ROW EXCLUSIVE on a message table until it ends. So a worker raises
+-- the flag, then asks has_open_senders, then receives; it may sleep when the answer was no and nothing came. (The list of running
+-- transactions in a snapshot would not do: those that began after it are not in it.)
+
+-- The channel that a queue's workers listen on.
+create function wake_channel(queue text) returns text
+language sql
+immutable
+return 'pgque_' || queue;
+
+-- Notifies the workers of a queue.
+create function notify_workers(queue_id int) returns void
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform pg_notify(wake_channel((select q.name from queue q where q.id = queue_id)), '');
+end
+$$;
+
+-- The statement with which a sender of a queue wakes its workers; empty for a queue with wake = false, whose senders may prepare their
+-- transactions.
+create function wake_statement(queue_id int) returns text
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if not (select q.wake from queue q where q.id = queue_id) then
+    return '';
+  end if;
+  return format('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform notify_workers(%2$s); end if;',
+    lock_key('idle', queue_id), queue_id);
+end
+$$;
+
+-- The same for whoever inserts messages outside of send.
+create function wake(queue_id int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if (select q.wake from queue q where q.id = queue_id)
+     and (case when pg_try_advisory_lock(lock_key('idle', queue_id)) then not pg_advisory_unlock(lock_key('idle', queue_id)) else true end) then
+    perform notify_workers(queue_id);
+  end if;
+end
+$$;
+
+-- Raises the idle flag of a queue for this session, which must not send. False: a sender is just looking at it, try again.
+create function raise_idle_flag(queue text) returns boolean
+language sql
+volatile
+security definer
+set search_path from current
+return pg_try_advisory_lock_shared(lock_key('idle', require_queue(queue)));
+
+-- Takes it down again. False, with a warning of Postgres: it was not up.
+create function lower_idle_flag(queue text) returns boolean
+language sql
+volatile
+security definer
+set search_path from current
+return pg_advisory_unlock_shared(lock_key('idle', require_queue(queue)));
+
+-- Whether somebody has inserted messages into a queue and not ended the transaction: it may have found no flag up.
+create function has_open_senders(queue text) returns boolean
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  messages constant regclass := format('message_%s', require_queue(queue))::regclass;
+begin
+  return exists (
+    select from pg_locks l
+      join pg_inherits i on i.inhrelid = l.relation and i.inhparent = messages
+     where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.granted
+       and l.pid is distinct from pg_backend_pid()
+       and l.database = (select d.oid from pg_database d where d.datname = current_database())
+  );
+end
+$$;
