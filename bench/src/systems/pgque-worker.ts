@@ -13,7 +13,7 @@ export const pgqueWorker: System = {
     "a worker for each consumer, all on one pool of four connections a worker: what pgque worker opens",
     "concurrency and batch size are the run's batch size, prefetch twice that: the next batch comes while one is handled",
     "a message counts as finished when its handler returns; a batch is settled in one call after its last",
-    "polls every 10 ms when idle, as the harness does for the other systems; everything else is the worker's default",
+    "woken by NOTIFY when idle; would poll every 10 ms, as the harness does for the other systems, where that does not arrive",
   ],
   schema: "pgque",
   segments: /^message_\d+_\d+$/,
