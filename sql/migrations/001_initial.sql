@@ -2414,8 +2414,8 @@ exception
 end
 $$;
 
--- Every consumer has received every message in the segment.
-create function segment_is_received(queue_id int, segment int) returns boolean
+-- Every consumer, or the one that is named, has received every message in the segment.
+create function segment_is_received(queue_id int, segment int, consumer_id int default null) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -2451,8 +2451,8 @@ begin
          from (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
          join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      ) p
-     where c.queue_id = %1$s
-  $sql$, queue_id, segment) into received;
+     where c.queue_id = %1$s and ($1 is null or c.id = $1)
+  $sql$, queue_id, segment) into received using consumer_id;
   return received;
 end
 $$;
@@ -2650,6 +2650,209 @@ exception
     return 0;
 end
 $$;
+
+-- schema/70_status.sql
+
+-- What operators and dashboards read. Functions, because every queue has tables of its own; read only, and safe to call at any time.
+-- All but queue_status read what they count: call them every few seconds, not in a loop.
+
+-- One row a queue. bytes: on disk, without indexes. delayed: what waits for its time, in all tables.
+create function queue_status(queue text default null) returns table (
+  queue_name text,
+  consumers int,
+  segments int,
+  current_segment int,
+  rotated_at timestamptz,
+  bytes bigint,
+  delayed bigint,
+  dead_letters bigint
+)
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  return query
+    select q.name, (select count(*)::int from consumer c where c.queue_id = q.id), s.segments, pointer_segment(s.pointer),
+           pointer_moved_at(s.pointer),
+           (select sum(segment_bytes(q.id, n))::bigint from generate_series(0, s.segments - 1) as n),
+           delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id)
+      from queue q
+     cross join lateral (
+       select segment_count(q.id) as segments, pg_sequence_last_value(format('segment_pointer_%s', q.id)::regclass) as pointer
+     ) s
+     where queue_status.queue is null or q.name = queue_status.queue
+     order by q.name;
+end
+$$;
+
+-- How many messages of a queue wait for their time.
+create function delayed_count(queue_uid bigint) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  source text;
+  position record;
+  waiting bigint;
+  total bigint := 0;
+begin
+  foreach source in array array['delayed_near_0', 'delayed_near_1', 'delayed_far_0', 'delayed_far_1'] loop
+    position := delayed_position(source);
+    execute format($sql$
+      select count(*) from %I d
+       where d.queue_uid = $1 and not (pg_visible_in_snapshot(d.txid, $2) and (d.due_at, d.seq) <= ($3, $4))
+    $sql$, source) into waiting using queue_uid, position.snapshot, position.due_at, position.seq;
+    total := total + waiting;
+  end loop;
+  return total;
+end
+$$;
+
+-- One row a consumer. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
+-- settled, in so many open batches. received_at: the last receive that found something.
+create function consumer_status(queue text default null) returns table (
+  queue_name text,
+  consumer text,
+  depth bigint,
+  oldest_at timestamptz,
+  in_flight bigint,
+  open_batches int,
+  received_at timestamptz
+)
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  reader record;
+begin
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  for reader in
+    select c.id, c.name, c.queue_id, q.name as queue_name
+      from consumer c
+      join queue q on q.id = c.queue_id
+     where consumer_status.queue is null or q.name = consumer_status.queue
+     order by q.name, c.name
+  loop
+    queue_name := reader.queue_name;
+    consumer := reader.name;
+    execute format($sql$
+      select count(m.txid), min(m.created_at), p.received_at
+        from (
+          select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next,
+                 (select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = 0 and r.id is not null order by r.n desc limit 1) as received_at
+            from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
+            join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+        ) p
+        left join message_%1$s m
+          on m.lane = 0
+         and m.txid >= pg_snapshot_xmin(p.prev)
+         and (m.consumer_id is null or m.consumer_id = $1)
+         and not pg_visible_in_snapshot(m.txid, p.prev)
+         and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
+       group by p.received_at
+    $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
+    select coalesce(sum(s.messages - cardinality(s.settled)), 0), count(*)
+      into in_flight, open_batches
+      from open_batches(reader.queue_id) b
+     cross join lateral batch_state(b.batch_id) s
+     where b.consumer_id = reader.id;
+    return next;
+  end loop;
+end
+$$;
+
+-- One row a segment of a queue. waits_for: what keeps its space from being given back, by name; null for the current segment and for
+-- empty ones, an empty array for one that the next maintain will truncate.
+create function segment_status(queue text) returns table (segment int, is_current boolean, bytes bigint, waits_for text[])
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+  current_number constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+begin
+  for segment in select n from generate_series(0, segment_count(of_queue) - 1) as n loop
+    is_current := segment = current_number;
+    bytes := segment_bytes(of_queue, segment);
+    waits_for := case when not is_current and bytes > 0 then segment_blockers(of_queue, segment) end;
+    return next;
+  end loop;
+end
+$$;
+
+-- What keeps a segment from being truncated: consumers, and sessions that have held a lock on it for longer than a second.
+create function segment_blockers(queue_id int, segment int) returns text[]
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  blockers text[] := '{}';
+  reader record;
+begin
+  if not exists (select from consumer c where c.queue_id = segment_blockers.queue_id) then
+    blockers := blockers || 'no consumer has subscribed'::text;
+  end if;
+  for reader in select c.id, c.name from consumer c where c.queue_id = segment_blockers.queue_id order by c.name loop
+    if not segment_is_received(queue_id, segment, reader.id) then
+      blockers := blockers || format('consumer %s has not received all of it', quote_ident(reader.name));
+    end if;
+  end loop;
+  if not segment_is_settled(queue_id, segment) then
+    blockers := blockers || (
+      select array_agg(distinct format('consumer %s has not settled all of it', quote_ident(c.name)))
+        from open_batches(queue_id) b
+        join consumer c on c.id = b.consumer_id
+    );
+  end if;
+  return blockers || array(
+    select case when l.pid is null
+             then format('prepared transaction %s holds a lock on it', quote_literal(x.gid))
+             else format('process %s (%s) holds a lock on it since %s', l.pid, coalesce(nullif(a.application_name, ''), a.usename, '?'), a.xact_start)
+           end
+      from (
+        select distinct k.pid, k.virtualtransaction
+          from pg_locks k
+         where k.locktype = 'relation' and k.granted
+           and k.database = (select d.oid from pg_database d where d.datname = current_database())
+           and k.relation = any (array(select to_regclass(format('%s_%s_%s', kind, queue_id, segment)) from unnest('{message,batch,outcome}'::text[]) as kind)::oid[])
+      ) l
+      left join pg_stat_activity a on a.pid = l.pid
+      -- the lock on its own transaction id says which one a prepared transaction is
+      left join pg_locks own on l.pid is null and own.pid is null and own.locktype = 'transactionid' and own.virtualtransaction = l.virtualtransaction
+      left join pg_prepared_xacts x on x.transaction = own.transactionid
+     where l.pid is distinct from pg_backend_pid()
+       and (l.pid is null or a.xact_start < clock_timestamp() - interval '1 s')
+     order by l.pid
+  );
+end
+$$;
+
+-- Workers that are alive, the one that has been heard of last first.
+create function worker_status() returns table (worker text, alive_until timestamptz)
+language sql
+volatile
+security definer
+set search_path from current
+begin atomic
+  select h.worker, max(h.alive_until) as alive_until
+    from heartbeat h
+   where h.alive_until >= clock_timestamp()
+   group by h.worker
+   order by 2 desc;
+end;
 
 -- schema/99_privileges.sql
 

@@ -68,8 +68,8 @@ exception
 end
 $$;
 
--- Every consumer has received every message in the segment.
-create function segment_is_received(queue_id int, segment int) returns boolean
+-- Every consumer, or the one that is named, has received every message in the segment.
+create function segment_is_received(queue_id int, segment int, consumer_id int default null) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -105,8 +105,8 @@ begin
          from (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
          join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      ) p
-     where c.queue_id = %1$s
-  $sql$, queue_id, segment) into received;
+     where c.queue_id = %1$s and ($1 is null or c.id = $1)
+  $sql$, queue_id, segment) into received using consumer_id;
   return received;
 end
 $$;
