@@ -1758,19 +1758,22 @@ begin
 end
 $$;
 
--- Refuses ids of messages that are not in the batch. Says nothing of a batch that is not there: its caller does.
+-- Refuses ids of messages that are not in the batch. Says nothing of a batch that is not there or finished: its caller does, and the
+-- messages of a finished one may be truncated already.
 create function check_in_batch(batch_id bigint, message_ids bigint[]) returns void
 language plpgsql
 stable
 set search_path from current
 as $$
 declare
+  state record;
   strangers text;
 begin
   if message_ids is null or array_position(message_ids, null) is not null then
     raise exception using errcode = 'PQ004', message = 'expected an array of message ids without NULL';
   end if;
-  if (batch_state(batch_id)).messages is null then
+  state := batch_state(batch_id);
+  if state.messages is null or state.final then
     return;
   end if;
   select string_agg(m.id::text, ', ')
