@@ -1935,6 +1935,29 @@ begin
 end
 $$;
 
+-- schema/46_ack_strict.sql
+
+-- Acks a batch, or some of its messages, inside the transaction that does their work: raises where ack returns 0, so that what was done
+-- under a lease that is lost does not commit. While the transaction is open the lease is not taken away.
+create function ack_strict(batch_id bigint, message_ids bigint[] default null) returns void
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  if message_ids is not null then
+    perform check_in_batch(batch_id, message_ids);
+  end if;
+  if settle_messages(batch_id, coalesce(message_ids, '{}'), message_ids is null) is null then
+    raise exception using
+      errcode = 'PQ006',
+      message = format('lease lost: batch %s', batch_id),
+      hint = 'The batch is unknown, already finished, or its lease ended and its messages were given to another worker. Roll back.';
+  end if;
+end
+$$;
+
 -- schema/50_recover.sql
 
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back,

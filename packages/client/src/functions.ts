@@ -123,6 +123,13 @@ export async function ackMessages(db: Connection, batchId: bigint, messageIds: r
   return Number(done) === 1;
 }
 
+export async function ackStrict(db: Connection, batchId: bigint, messageIds: readonly bigint[] | null): Promise<void> {
+  await db.rows(
+    (s) => `select ${s}.ack_strict(batch_id => $1, message_ids => $2::bigint[])`,
+    [String(batchId), messageIds?.map(String) ?? null],
+  );
+}
+
 export async function nack(
   db: Connection,
   batchId: bigint,

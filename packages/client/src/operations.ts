@@ -151,6 +151,17 @@ export class Operations {
   }
 
   /**
+   * Acks as `ack` does, in the transaction that does the messages' work, and fails when the lease is lost: the transaction rolls back, and
+   * the work is that of whoever has the messages now. While it is open the lease is not taken away.
+   *
+   * @throws PgqueError LEASE_LOST, NOT_IN_BATCH
+   */
+  async ackStrict(batchId: bigint, messageIds?: readonly bigint[]): Promise<void> {
+    refuse("ackStrict", [id("batchId", batchId), messageIds && ids("messageIds", messageIds)]);
+    await functions.ackStrict(this.#db, batchId, messageIds ?? null);
+  }
+
+  /**
    * Gives messages of a batch back, to be tried again later, or as dead letters when their attempts are used up.
    *
    * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished

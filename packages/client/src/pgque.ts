@@ -20,7 +20,10 @@ export interface PgqueOptions {
 const optionChecks: Record<keyof PgqueOptions, Check> = { schema: text, prepare: boolean };
 
 /** What can be done inside the caller's transaction. */
-export type TransactionOperations = Pick<Operations, "send" | "sendMany" | "receive" | "ack" | "nack" | "settle">;
+export type TransactionOperations = Pick<
+  Operations,
+  "send" | "sendMany" | "receive" | "ack" | "ackStrict" | "nack" | "settle"
+>;
 
 /**
  * Queues in one schema of one database: the object that an application holds. Connects when it is first used.

@@ -57,6 +57,18 @@ test("an ack takes effect with its transaction", async () => {
   expect(await batch.ack()).toBe(false);
 });
 
+test("a strict ack fails when the batch is finished or unknown, so that the work rolls back", async () => {
+  await pgque.send(events, "acked strictly");
+  const batch = await pgque.receive(events);
+  const ids = batch.messages.map((message) => message.id);
+  await pgque.using(tx).ackStrict(batch.id ?? 0n, ids);
+  await tx.query("commit");
+  const error = await failure(pgque.ackStrict(batch.id ?? 0n));
+  expect(error.code).toBe("LEASE_LOST");
+  expect(error.hint).toContain("Roll back");
+  expect((await failure(pgque.ackStrict(1n, "x" as never))).code).toBe("INVALID_OPTION");
+});
+
 test("a receive that rolls back has not happened", async () => {
   await pgque.send(events, "again");
   const batch = await pgque.using(tx).receive(events);

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { until } from "../../../test/support/until.ts";
+import { ack, drain, maintain, makeQueue, receive, send } from "../support/queue.ts";
+
+let database: TestDatabase;
+let worker: pg.Client;
+let other: pg.Client;
+beforeEach(async () => {
+  database = await freshDatabase();
+  [worker, other] = [await database.connect(), await database.connect()];
+  await makeQueue(worker);
+  await worker.query("create table public.work (done text)");
+});
+afterEach(() => database.drop());
+
+const works = async (): Promise<number | null> => (await other.query("select from public.work")).rowCount;
+
+test("work and ack commit together; while they are open the lease is not taken away", async () => {
+  await send(worker, "x");
+  const got = await receive(worker, "c", 10, "1 ms");
+  await worker.query("begin");
+  await worker.query("insert into public.work values ('x')");
+  await worker.query("select pgque.ack_strict($1)", [got.batch]);
+  for (let i = 0; i < 3; i++) await maintain(other);
+  await worker.query("commit");
+  expect(await works()).toBe(1);
+  await maintain(other);
+  expect(await drain(other)).toEqual([]);
+});
+
+test("work whose lease was lost rolls back", async () => {
+  await send(worker, "x", "y");
+  const got = await receive(worker, "c", 10, "1 ms");
+  await until(async () => (await maintain(other)) > 0, "the lease is taken away");
+  for (const ids of [null, [got.ids[0]]]) {
+    await worker.query("begin");
+    await worker.query("insert into public.work values ('x')");
+    await expect(worker.query("select pgque.ack_strict($1, $2)", [got.batch, ids])).rejects.toMatchObject({
+      code: "PQ006",
+      message: `lease lost: batch ${got.batch}`,
+    });
+    await worker.query("rollback");
+  }
+  expect(await works()).toBe(0);
+  expect(await drain(other)).toEqual(["x", "y"]);
+});
+
+test("some of a batch can be acked strictly, the rest later; an id that is not in it is refused", async () => {
+  await send(worker, "x", "y");
+  const got = await receive(worker);
+  await worker.query("select pgque.ack_strict($1, $2)", [got.batch, [got.ids[0]]]);
+  await expect(worker.query("select pgque.ack_strict($1, '{999}')", [got.batch])).rejects.toMatchObject({
+    code: "PQ003",
+  });
+  expect(await ack(worker, got.batch)).toBe(1);
+  await expect(worker.query("select pgque.ack_strict($1)", [got.batch])).rejects.toMatchObject({ code: "PQ006" });
+});
