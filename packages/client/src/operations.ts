@@ -9,8 +9,8 @@ import { delayMs, dueProblem, encodeSendOptions, type SendOptions, sendChecks } 
 import type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";
 
 export interface SubscribeOptions {
-  /** Where a new consumer begins. Default: the first consumer of a queue at the earliest message kept, later ones with what is sent from now on. */
-  from?: "earliest" | "latest" | undefined;
+  /** Where a new consumer begins; a time means the first message kept that was sent at or after it, and all behind that. Default: the first consumer of a queue at the earliest message kept, later ones with what is sent from now on. */
+  from?: "earliest" | "latest" | Date | undefined;
 }
 
 export interface ReceiveOptions {
@@ -30,7 +30,7 @@ export const defaultConsumer = "default";
 const defaults = { type: "default", consumer: defaultConsumer, max: 100, leaseMs: 30_000, retryAfterMs: 60_000 };
 const dayMs = 86_400_000;
 
-const subscribeChecks: Record<keyof SubscribeOptions, Check> = { from: oneOf("earliest", "latest") };
+const subscribeChecks: Record<keyof SubscribeOptions, Check> = { from };
 const receiveChecks: Record<keyof ReceiveOptions, Check> = {
   consumer: name,
   max: integer(1, 100_000),
@@ -230,6 +230,14 @@ export class Operations {
   async maintain(queue?: Queue): Promise<number> {
     return functions.maintain(this.#db, queue?.name ?? null);
   }
+}
+
+function from(name: string, value: unknown): string | undefined {
+  if (value instanceof Date && !Number.isNaN(value.getTime())) return undefined;
+  return (
+    oneOf("earliest", "latest")(name, value) &&
+    `expected \`${name}\` to be "earliest", "latest" or a valid Date, got: ${show(value)}`
+  );
 }
 
 function id(name: string, value: unknown): string | undefined {

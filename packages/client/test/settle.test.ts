@@ -140,7 +140,7 @@ describe("bad arguments are refused before anything is sent", () => {
       () => pgque.subscribe(q, "c".repeat(58), { from: "now" as never }),
       [
         `expected \`consumer\` to have 1 to 57 bytes of UTF-8, got: 58 bytes in '${"c".repeat(58)}'`,
-        `expected \`from\` to be "earliest" or "latest", got: 'now'`,
+        `expected \`from\` to be "earliest", "latest" or a valid Date, got: 'now'`,
       ],
     ],
     ["unsubscribe", () => pgque.unsubscribe(q, 1 as never), ["expected `consumer` to be a string, got: 1"]],

@@ -23,7 +23,7 @@ const refused: [call: string, code: string, message: string][] = [
   ["create_queue('x', '{\"rotation_period\": \"soon\"}')", "PQ004", "option of a queue out of range"],
   ["subscribe('nowhere', 'c')", "PQ001", "queue not found: nowhere"],
   ["subscribe('q', '')", "PQ004", "expected the consumer name to have 1 to 57 bytes"],
-  ["subscribe('q', 'd', '{\"from\": \"yesterday\"}')", "PQ004", 'expected from to be "earliest" or "latest"'],
+  [`subscribe('q', 'd', '{"from": "nowhere"}')`, "PQ004", 'expected from to be "earliest", "latest" or a time'],
   ["subscribe('q', 'd', '{\"mode\": \"own\"}')", "PQ004", 'expected mode to be "shared"'],
   ["send('nowhere', 'x')", "PQ001", "queue not found: nowhere"],
   ["send(null, 'x')", "PQ001", "queue not found: NULL"],
