@@ -135,6 +135,8 @@ create table queue (
   rotation_period interval not null default '10 min' check (rotation_period > '0'),
   -- … but not within this long of the last rotation: each one updates about a dozen rows of pg_class
   rotation_min_interval interval not null default '30 s' check (rotation_min_interval >= '0'),
+  -- how long what every consumer is done with is kept, for consumers that come later
+  retention interval not null default '0' check (retention between '0' and '10 years'),
   payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
   wake boolean not null default true,
@@ -668,7 +670,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,payload_bytes_max,wake}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,payload_bytes_max,wake}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -697,6 +699,7 @@ begin
          rotation_bytes = coalesce((options ->> 'rotation_bytes')::bigint, q.rotation_bytes),
          rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
          rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
+         retention = coalesce((options ->> 'retention')::interval, q.retention),
          payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
          wake = coalesce((options ->> 'wake')::boolean, q.wake)
    where q.id = queue_id;
@@ -705,7 +708,7 @@ exception
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, payload_bytes_max 1 to 1000000000, wake true or false.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, payload_bytes_max 1 to 1000000000, wake true or false.';
 end
 $$;
 
@@ -2518,6 +2521,26 @@ begin
 end
 $$;
 
+-- Until when a segment is kept although everybody is done with it; null: not at all. Its last message says.
+create function segment_kept_until(queue_id int, segment int) returns timestamptz
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  retention constant interval := (select q.retention from queue q where q.id = queue_id);
+  last_created_at timestamptz;
+begin
+  if retention = '0' then
+    return null;
+  end if;
+  execute format('select m.created_at from message_%s_%s m where m.lane = 0 order by m.txid desc, m.seq desc limit 1', queue_id, segment)
+    into last_created_at;
+  return case when last_created_at + retention > clock_timestamp() then last_created_at + retention end;
+end
+$$;
+
 -- Takes ACCESS EXCLUSIVE on all tables of a segment, in one statement. At once, or by waiting 20 ms for readers to end; a
 -- waiting lock holds up every new reader, so after a failed attempt the next one comes later and later, up to 30 s. A sequence
 -- counts the attempts of all sessions together: 64 * milliseconds since 1970 of the next attempt + failures so far.
@@ -2561,6 +2584,9 @@ volatile
 set search_path from current
 as $$
 begin
+  if segment_kept_until(queue_id, segment) is not null then
+    return false;
+  end if;
   -- in this order: once every consumer has passed the segment, no new batch can hold a message of it
   if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
     return false;
@@ -2856,6 +2882,9 @@ begin
         from open_batches(queue_id) b
         join consumer c on c.id = b.consumer_id
     );
+  end if;
+  if segment_kept_until(queue_id, segment) is not null then
+    blockers := blockers || format('the retention keeps it until %s', segment_kept_until(queue_id, segment));
   end if;
   return blockers || array(
     select case when l.pid is null

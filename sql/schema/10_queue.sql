@@ -12,6 +12,8 @@ create table queue (
   rotation_period interval not null default '10 min' check (rotation_period > '0'),
   -- … but not within this long of the last rotation: each one updates about a dozen rows of pg_class
   rotation_min_interval interval not null default '30 s' check (rotation_min_interval >= '0'),
+  -- how long what every consumer is done with is kept, for consumers that come later
+  retention interval not null default '0' check (retention between '0' and '10 years'),
   payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
   wake boolean not null default true,

@@ -20,7 +20,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,payload_bytes_max,wake}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,payload_bytes_max,wake}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -49,6 +49,7 @@ begin
          rotation_bytes = coalesce((options ->> 'rotation_bytes')::bigint, q.rotation_bytes),
          rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
          rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
+         retention = coalesce((options ->> 'retention')::interval, q.retention),
          payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
          wake = coalesce((options ->> 'wake')::boolean, q.wake)
    where q.id = queue_id;
@@ -57,7 +58,7 @@ exception
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, payload_bytes_max 1 to 1000000000, wake true or false.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, payload_bytes_max 1 to 1000000000, wake true or false.';
 end
 $$;
 

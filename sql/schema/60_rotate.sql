@@ -132,6 +132,26 @@ begin
 end
 $$;
 
+-- Until when a segment is kept although everybody is done with it; null: not at all. Its last message says.
+create function segment_kept_until(queue_id int, segment int) returns timestamptz
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  retention constant interval := (select q.retention from queue q where q.id = queue_id);
+  last_created_at timestamptz;
+begin
+  if retention = '0' then
+    return null;
+  end if;
+  execute format('select m.created_at from message_%s_%s m where m.lane = 0 order by m.txid desc, m.seq desc limit 1', queue_id, segment)
+    into last_created_at;
+  return case when last_created_at + retention > clock_timestamp() then last_created_at + retention end;
+end
+$$;
+
 -- Takes ACCESS EXCLUSIVE on all tables of a segment, in one statement. At once, or by waiting 20 ms for readers to end; a
 -- waiting lock holds up every new reader, so after a failed attempt the next one comes later and later, up to 30 s. A sequence
 -- counts the attempts of all sessions together: 64 * milliseconds since 1970 of the next attempt + failures so far.
@@ -175,6 +195,9 @@ volatile
 set search_path from current
 as $$
 begin
+  if segment_kept_until(queue_id, segment) is not null then
+    return false;
+  end if;
   -- in this order: once every consumer has passed the segment, no new batch can hold a message of it
   if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
     return false;

@@ -162,6 +162,9 @@ begin
         join consumer c on c.id = b.consumer_id
     );
   end if;
+  if segment_kept_until(queue_id, segment) is not null then
+    blockers := blockers || format('the retention keeps it until %s', segment_kept_until(queue_id, segment));
+  end if;
   return blockers || array(
     select case when l.pid is null
              then format('prepared transaction %s holds a lock on it', quote_literal(x.gid))

@@ -12,6 +12,8 @@ export interface QueueOptions {
   rotationPeriodMs?: number | undefined;
   /** … but never within this long of the last rotation. Default: 30000. */
   rotationMinIntervalMs?: number | undefined;
+  /** How long what every consumer is done with is kept, for consumers that start at a time in the past. 0 to 315360000000 (10 years). Default: 0. */
+  retentionMs?: number | undefined;
   /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB). */
   payloadBytesMax?: number | undefined;
   /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
@@ -40,6 +42,7 @@ const checks: Record<keyof QueueDefinition<StandardSchemaV1>, Check> = {
   rotationBytes: integer(8192, Number.MAX_SAFE_INTEGER),
   rotationPeriodMs: integer(1, Number.MAX_SAFE_INTEGER),
   rotationMinIntervalMs: integer(0, Number.MAX_SAFE_INTEGER),
+  retentionMs: integer(0, 3650 * 86_400_000),
   payloadBytesMax: integer(1, 1_000_000_000),
   wake: boolean,
 };
@@ -74,6 +77,7 @@ export function sqlOptions(options: QueueOptions): Record<string, unknown> {
     rotation_bytes: options.rotationBytes,
     rotation_period: milliseconds(options.rotationPeriodMs),
     rotation_min_interval: milliseconds(options.rotationMinIntervalMs),
+    retention: milliseconds(options.retentionMs),
     payload_bytes_max: options.payloadBytesMax,
     wake: options.wake,
   };
