@@ -1,5 +1,5 @@
 select pgque.create_queue('emails');
-select pgque.subscribe('emails', 'sender');
+select pgque.subscribe('emails', 'sender', '{"mode": "shared"}');
 
 begin;
 select pgque.send('emails', 'welcome', '{"to": "ada@example.org"}');

@@ -153,6 +153,8 @@ create table consumer (
   id int generated always as identity primary key,
   queue_id int not null references queue on delete cascade,
   name text not null check (octet_length(name) between 1 and 57),
+  -- shared: any number of workers, each with batches of its own. exclusive: one batch at a time, handed out again until it is finished
+  mode text not null check (mode in ('exclusive', 'shared')),
   created_at timestamptz not null default now(),
   unique (queue_id, name)
 );
@@ -280,7 +282,9 @@ create type received_message as (
 create table heartbeat (
   segment int not null,
   worker text not null,
-  alive_until timestamptz not null
+  alive_until timestamptz not null,
+  -- the name under which the worker holds a session's lock; null: it holds none
+  session text
 ) partition by list (segment);
 
 create table heartbeat_0 partition of heartbeat for values in (0) with (autovacuum_enabled = off);
@@ -294,8 +298,9 @@ comment on table heartbeat is 'A worker is alive until the latest of its rows sa
 create sequence heartbeat_pointer minvalue 0;
 select setval('heartbeat_pointer', pointer_to(0));
 
--- Keeps alive, for ttl from now, the lease of every batch that was received under this worker's name.
-create function heartbeat(worker text, ttl interval default '15 s') returns void
+-- Keeps alive, for ttl from now, the lease of every batch that was received under this worker's name. session: the name that hold_session
+-- was given on another connection of the worker, which is dead as soon as that connection is.
+create function heartbeat(worker text, ttl interval default '15 s', session text default null) returns void
 language plpgsql
 security definer
 set search_path from current
@@ -307,7 +312,65 @@ begin
       message = format('expected a worker name and a ttl between 0 and 1 day, got: %L and %L', worker, ttl),
       hint = 'Send a heartbeat every third of its ttl, with the worker name that receive_messages was given.';
   end if;
-  insert into heartbeat values (pointer_segment(pg_sequence_last_value('heartbeat_pointer')), worker, clock_timestamp() + ttl);
+  insert into heartbeat values (pointer_segment(pg_sequence_last_value('heartbeat_pointer')), worker, clock_timestamp() + ttl, session);
+end
+$$;
+
+create function session_key(session text) returns bigint
+language sql
+stable
+set search_path from current
+return hashtextextended(session, lock_seed('session', 0));
+
+-- Holds a lock for as long as this session lasts, so that its end is noticed at once. True: held. False: somebody has just looked
+-- whether it is, or another session holds it; try again.
+create function hold_session(session text) returns boolean
+language sql
+volatile
+security definer
+set search_path from current
+return pg_try_advisory_lock(session_key(session));
+
+-- Whether the last heartbeat of a worker has not run out.
+create function is_alive(worker text) returns boolean
+language sql
+volatile
+set search_path from current
+begin atomic
+  select exists (select from heartbeat h where h.worker = is_alive.worker and h.alive_until >= clock_timestamp());
+end;
+
+-- For so long after its start the server says nothing about who is dead: all sessions ended with it, those of living workers too.
+create function session_grace() returns interval
+language sql
+immutable
+return interval '30 s';
+
+-- Whether a worker's last heartbeat named a session that is over.
+create function has_lost_session(worker text) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  last_session text;
+  key bigint;
+begin
+  if pg_postmaster_start_time() > clock_timestamp() - session_grace() then
+    return false;
+  end if;
+  select h.session into last_session from heartbeat h where h.worker = has_lost_session.worker order by h.alive_until desc limit 1;
+  key := session_key(last_session);
+  if last_session is null or not pg_try_advisory_xact_lock_shared(key) then
+    return false;
+  end if;
+  -- it was free, or it is this session's own
+  return not exists (
+    select from pg_locks l
+     where l.locktype = 'advisory' and l.granted and l.mode = 'ExclusiveLock'
+       and l.database = (select d.oid from pg_database d where d.datname = current_database())
+       and l.objsubid = 1 and (l.classid::bigint << 32) | l.objid::bigint = key
+  );
 end
 $$;
 
@@ -532,10 +595,14 @@ begin
       last_txid xid8 not null,
       last_seq bigint not null,
       messages int not null,
+      -- of that range these messages only, each at its attempt; null: all, each at its own
+      rest_ids bigint[],
+      rest_attempts smallint[],
       -- nothing is left of the window: the next receive need not look
       exhausted boolean not null default false,
-      -- every batch of this (consumer, lane) before this n is finished
+      -- every batch of this (consumer, lane) before this n is finished, except those still_open names
       settled_before bigint not null default 1,
+      still_open bigint[],
       worker text,
       created_at timestamptz not null default clock_timestamp(),
       lease_until timestamptz
@@ -780,9 +847,8 @@ $$;
 
 -- schema/23_subscribe.sql
 
--- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now
--- on, unless options say {"from": "earliest"}, {"from": "latest"} or {"from": "2030-01-31T12:00:00Z"}: at the first message kept, in the
--- order of the log, that was sent at or after that time.
+-- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
+-- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql) or shared.
 create function subscribe(queue text, consumer text, options jsonb default '{}') returns int
 language plpgsql
 volatile
@@ -792,44 +858,111 @@ as $$
 #variable_conflict use_column
 declare
   of_queue constant int := require_queue(queue);
-  start_from constant text := subscribe_from(options);
+  start_from text;
+  existing_mode text;
+begin
+  perform check_subscribe(options);
+  start_from := start_position(options ->> 'from');
+  perform require_read_committed('subscribe');
+  perform check_name('consumer', consumer);
+  perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
+  select c.mode into existing_mode from consumer c where c.queue_id = of_queue and c.name = subscribe.consumer;
+  if existing_mode <> options ->> 'mode' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('consumer %s is %s, not %s', quote_literal(consumer), existing_mode, options ->> 'mode'),
+      hint = 'Unsubscribe it first, or take another name.';
+  end if;
+  if existing_mode is not null then
+    return 0;
+  end if;
+  if start_from is null and not exists (select from consumer c where c.queue_id = of_queue) then
+    start_from := 'earliest';
+  end if;
+  perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(start_from, 'latest'));
+  return 1;
+end
+$$;
+
+-- Places a consumer anew: at earliest, latest or a time, see start_position. What it has not received, its open batches and its retries
+-- are left behind; what lies after the new position comes, or comes again.
+create function seek(queue text, consumer text, "position" text) returns void
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  of_queue constant int := require_queue(queue);
+  start_from constant text := start_position("position");
+  old record;
+begin
+  perform require_read_committed('seek');
+  perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
+  select * into old from consumer c where c.id = require_consumer(of_queue, consumer);
+  if start_from is null then
+    raise exception using errcode = 'PQ004', message = 'expected a position, got: NULL', hint = 'earliest, latest or a time.';
+  end if;
+  -- under a new number: what was written for the old one alone is nobody's now
+  delete from consumer c where c.id = old.id;
+  perform add_consumer(of_queue, old.name, old.mode, start_from);
+end
+$$;
+
+-- Adds a consumer and the first row of its cursor.
+create function add_consumer(queue_id int, consumer text, mode text, start_from text) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
   reader int;
   nothing constant pg_snapshot := '1:1:';
   seen pg_snapshot;
   first_txid xid8 := '0';
   first_seq bigint := 0;
 begin
-  perform require_read_committed('subscribe');
-  perform check_name('consumer', consumer);
   -- no segment is truncated until this consumer can be seen by others
-  execute format('lock table message_%1$s, batch_%1$s in access share mode', of_queue);
-  perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
-  if exists (select from consumer c where c.queue_id = of_queue and c.name = subscribe.consumer) then
-    return 0;
-  end if;
-  if start_from = 'earliest' or (start_from is null and not exists (select from consumer c where c.queue_id = of_queue)) then
-    seen := nothing;
-  else
-    seen := snapshot_now();
-  end if;
+  execute format('lock table message_%1$s, batch_%1$s in access share mode', add_consumer.queue_id);
+  seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
   if start_from not in ('earliest', 'latest') then
-    execute format('select m.txid, m.seq from message_%s m where m.lane = 0 and m.consumer_id is null and m.created_at >= $1 order by m.lane, m.txid, m.seq limit 1', of_queue)
+    execute format('select m.txid, m.seq from message_%s m where m.lane = 0 and m.consumer_id is null and m.created_at >= $1 order by m.lane, m.txid, m.seq limit 1', add_consumer.queue_id)
       into first_txid, first_seq using start_from::timestamptz;
   end if;
-  insert into consumer (queue_id, name) values (of_queue, subscribe.consumer) returning id into reader;
+  insert into consumer (queue_id, name, mode) values (add_consumer.queue_id, consumer, add_consumer.mode) returning id into reader;
   execute format($sql$
     insert into batch_%1$s (segment, consumer_id, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
     values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, 1, 1, $2, $3, $4, $5 - 1, 0, $6)
-  $sql$, of_queue) using reader, case when first_txid > '0' then nothing else seen end, seen, coalesce(first_txid, '0'), coalesce(first_seq, 0),
+  $sql$, add_consumer.queue_id) using reader, case when first_txid > '0' then nothing else seen end, seen, coalesce(first_txid, '0'), coalesce(first_seq, 0),
     coalesce(first_txid, '0') = '0';
-  return 1;
 end
 $$;
 
--- Where a new consumer starts: earliest, latest, a time, or null for the default.
-create function subscribe_from(options jsonb) returns text
+-- Where a consumer is placed: earliest, latest, or at the first message kept, in the order of the log, that was sent at or after a time.
+-- Returned as it was given; null stays null.
+create function start_position("position" text) returns text
 language plpgsql
 stable
+set search_path from current
+as $$
+begin
+  if "position" not in ('earliest', 'latest') then
+    perform "position"::timestamptz;
+  end if;
+  return "position";
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected from to be "earliest", "latest" or a time such as "2030-01-31T12:00:00Z", got: %L', "position");
+end
+$$;
+
+create function check_subscribe(options jsonb) returns void
+language plpgsql
+immutable
 set search_path from current
 as $$
 declare
@@ -842,18 +975,9 @@ begin
   if unknown is not null then
     raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode.';
   end if;
-  if options ->> 'mode' <> 'shared' then
-    raise exception using errcode = 'PQ004', message = format('expected mode to be "shared", got: %L', options ->> 'mode');
+  if options ->> 'mode' not in ('exclusive', 'shared') then
+    raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive" or "shared", got: %L', options ->> 'mode');
   end if;
-  if options ->> 'from' not in ('earliest', 'latest') then
-    perform (options ->> 'from')::timestamptz;
-  end if;
-  return options ->> 'from';
-exception
-  when data_exception then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('expected from to be "earliest", "latest" or a time such as "2030-01-31T12:00:00Z", got: %L', options ->> 'from');
 end
 $$;
 
@@ -1329,7 +1453,7 @@ $sql$;
     new_batch as (
       insert into batch_%1$s (
         segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
-        first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, worker, lease_until
+        first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, still_open, worker, lease_until
       )
       select current_segment, reader, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
@@ -1338,12 +1462,17 @@ $sql$;
              case when not k.keeps_window then position.next_snapshot end,
              case when k.keeps_window then position.window_n else position.n + 1 end,
              p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, p.messages < max_messages,
-             case when position.n %% 64 = 0
-               then first_open_batch(%1$s, reader, 0, position.settled_before)
-               else position.settled_before
-             end,
-             receive_%1$s.worker, clock_timestamp() + lease
-        from picked p, (select position.segment = current_segment and attempt_no = 1) as k(keeps_window)
+             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, clock_timestamp() + lease
+        from picked p,
+             (select position.segment = current_segment and attempt_no = 1) as k(keeps_window),
+             -- offset 0: evaluated once
+             (
+               select case when position.n %% 64 = 0
+                        then move_settled_line(%1$s, reader, 0, position.n, (position.settled_before, position.still_open)::settled_line)
+                        else (position.settled_before, position.still_open)::settled_line
+                      end as line
+               offset 0
+             ) l
       returning id, lease_until
     )
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
@@ -1357,6 +1486,7 @@ $generate$;
 --   1. READ COMMITTED only.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
 --   3. The advisory lock of the cursor, in a statement of its own, so that the next statement's snapshot is taken after it.
+--      An exclusive consumer gets its open batch again, if there is one.
 --   4. The newest batch row is the cursor. From here on this transaction holds ACCESS SHARE on every batch table, so no
 --      segment is truncated until it ends.
 --   5. Messages of transactions that were in progress in prev and finished by next come first: one index probe for each
@@ -1386,6 +1516,7 @@ set jit = off
 as $receive$
 declare
   reader int;
+  reader_mode text;
   position record;
   current_segment smallint;
   started timestamptz;
@@ -1398,11 +1529,17 @@ begin
     perform check_receive(max_messages, lease);
   end if;
   lock table only batch_%1$s in row exclusive mode;
-  select c.id into reader from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
+  select c.id, c.mode into reader, reader_mode from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
   if reader is null then
     perform require_consumer(%1$s, consumer);
   end if;
   perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
+  if reader_mode = 'exclusive' then
+    return query select * from receive_open_batch(%1$s, reader, worker, lease);
+    if found then
+      return;
+    end if;
+  end if;
 
   select b.* into position from batch_%1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
   if position.next_snapshot is null then
@@ -1434,10 +1571,10 @@ begin
   -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again
   if clock_timestamp() - started > interval '10 ms' then
     insert into batch_%1$s (
-      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before
+      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
     ) values (
       current_segment, reader, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
-      position.settled_before
+      position.settled_before, position.still_open
     );
   end if;
 end
@@ -1483,12 +1620,22 @@ end;
 
 -- Open batches: received and not finished.
 --
--- Batch rows are numbered per (consumer, lane) under the cursor's lock, so when one is visible all before it are. Each
--- carries settled_before: every batch before that number is finished. Looking for open ones starts there and not at the
--- beginning of the ring.
+-- Batch rows are numbered per (consumer, lane) under the cursor's lock, so when one is visible all before it are. Each says which
+-- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
+-- hours does not make whoever looks for open ones read all that was received since.
 
--- The first open batch of a cursor at or after a number that is known to be settled; the next number when none is open.
-create function first_open_batch(queue_id int, consumer_id int, lane int, settled_before bigint) returns bigint
+create type settled_line as (settled_before bigint, still_open bigint[]);
+
+-- The batches of one cursor that are open. The newest row, n, says where to look.
+create function open_batches_of(queue_id int, consumer_id int, lane int, line settled_line) returns table (
+  n bigint,
+  batch_id bigint,
+  segment int,
+  first_txid xid8,
+  first_seq bigint,
+  worker text,
+  lease_until timestamptz
+)
 language plpgsql
 volatile
 set search_path from current
@@ -1496,26 +1643,40 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set enable_sort = off
+as $$
+begin
+  -- two scans: with OR there would be one, from the beginning of the ring
+  return query execute format($sql$
+    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until
+      from (
+        select * from batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
+        union all
+        select * from batch_%1$s where consumer_id = $1 and lane = $2 and n >= $3
+      ) b
+     where b.id is not null
+       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+     order by b.n
+  $sql$, queue_id) using consumer_id, lane, (line).settled_before, (line).still_open;
+end
+$$;
+
+-- The line moved on towards the newest row, n. The last 64 rows are left out: most batches are finished a moment after they were
+-- received, and need not be named. With more than 100 to name it moves to the first of them.
+create function move_settled_line(queue_id int, consumer_id int, lane int, n bigint, line settled_line) returns settled_line
+language plpgsql
+volatile
+set search_path from current
 as $$
 declare
-  first_open bigint;
+  settled_before constant bigint := greatest((line).settled_before, n - 64);
+  open constant bigint[] := array(
+    select b.n from open_batches_of(queue_id, consumer_id, lane, line) b where b.n < settled_before order by b.n
+  );
 begin
-  execute format($sql$
-    select coalesce(
-      (
-        select b.n
-          from batch_%1$s b
-         where b.consumer_id = $1 and b.lane = $2 and b.n >= $3
-           and b.id is not null
-           and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-         order by b.n
-         limit 1
-      ),
-      (select b.n + 1 from batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.n desc limit 1)
-    )
-  $sql$, queue_id) into first_open using consumer_id, lane, settled_before;
-  return first_open;
+  if cardinality(open) > 100 then
+    return (open[1], null)::settled_line;
+  end if;
+  return (settled_before, nullif(open, '{}'))::settled_line;
 end
 $$;
 
@@ -1533,29 +1694,13 @@ create function open_batches(queue_id int) returns table (
 language plpgsql
 volatile
 set search_path from current
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 begin
   return query execute format($sql$
-    select b.id, b.segment::int, b.consumer_id, b.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until
+    select b.batch_id, b.segment, c.id, newest.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until
       from consumer c
-     cross join lateral (
-       select newest.lane, newest.settled_before
-         from batch_%1$s newest
-        where newest.consumer_id = c.id and newest.lane = 0
-        order by newest.n desc
-        limit 1
-     ) cursor_at
-     cross join lateral (
-       select *
-         from batch_%1$s b
-        where b.consumer_id = c.id and b.lane = cursor_at.lane and b.n >= cursor_at.settled_before
-          and b.id is not null
-          and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-     ) b
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) newest
+     cross join lateral open_batches_of(%1$s, c.id, newest.lane, (newest.settled_before, newest.still_open)::settled_line) b
      where c.queue_id = %1$s
   $sql$, queue_id);
 end
@@ -1564,7 +1709,7 @@ $$;
 -- schema/43_batch_messages.sql
 
 -- What a batch holds, read again from its window: the messages between its first and its last position that next_snapshot
--- sees and prev_snapshot does not. Late transactions and the rest of the window are read as receive reads them.
+-- sees and prev_snapshot does not, or of these its rest. Late transactions and the rest of the window are read as receive reads them.
 create function batch_messages(batch_id bigint) returns table (
   message_id bigint,
   consumer_id int,
@@ -1593,7 +1738,7 @@ begin
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
   return query execute format($sql$
-    select m.id, $8, m.attempt::int, m.type, m.payload, m.headers, m.created_at
+    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
@@ -1611,9 +1756,10 @@ begin
            and (m.txid, m.seq) <= ($5, $6)
            and pg_visible_in_snapshot(m.txid, $2)
       ) m
-     where m.consumer_id is null or m.consumer_id = $8
+     where (m.consumer_id is null or m.consumer_id = $8)
+       and ($9 is null or m.id = any ($9))
      order by m.txid, m.seq
-  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id;
+  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, b.rest_ids, b.rest_attempts;
 end
 $$;
 
@@ -1906,7 +2052,7 @@ language sql
 return nack(batch_id, array[(msg).msg_id], retry_after, reason);
 
 -- Finishes a batch in one call: retry_ids are tried again after their retry_after (in parallel with reasons), release_ids are
--- given back at once without using an attempt, all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
+-- given back at once without using an attempt (in their place, if the consumer is exclusive), all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
 create function settle(
   batch_id bigint,
   retry_ids bigint[] default '{}',
@@ -1936,7 +2082,13 @@ begin
   end if;
   perform check_retry_after(retry_after);
   perform check_in_batch(batch_id, retry_ids || release_ids);
-  fresh := settle_messages(batch_id, retry_ids || release_ids, true);
+  if cardinality(release_ids) > 0 and is_exclusive(batch_id) then
+    -- what is released stays in its place, and so in the batch, for whoever receives next
+    fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (release_ids)), false);
+    release_ids := '{}';
+  else
+    fresh := settle_messages(batch_id, retry_ids || release_ids, true);
+  end if;
   if fresh is null then
     perform warn_not_settled(batch_id);
     return 0;
@@ -1975,10 +2127,109 @@ begin
 end
 $$;
 
+-- schema/48_exclusive.sql
+
+-- Exclusive consumers: one batch at a time, in the order of the log. The open batch is handed out again on every receive, whoever
+-- asks, until it is finished: PgQ's stream reader. While its lease lasts it stays the same batch. When the lease has ended, the receive
+-- takes it away as recovery does for a shared consumer, but writes no message again, which would come behind later ones: it appends a
+-- batch row over what is left of the same range, each message one attempt further.
+
+-- Whether a batch is one of an exclusive consumer.
+create function is_exclusive(batch_id bigint) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  exclusive boolean;
+begin
+  execute format('select exists (select from batch_%1$s_%2$s b join consumer c on c.id = b.consumer_id where b.id = $1 and c.mode = ''exclusive'')',
+    batch_queue(batch_id), batch_segment(batch_id)) into exclusive using batch_id;
+  return exclusive;
+end
+$$;
+
+-- What is left of the open batch of an exclusive consumer, whose cursor's lock the caller holds. No row: none is open.
+create function receive_open_batch(queue_id int, consumer_id int, worker text, lease interval) returns setof received_message
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  open record;
+begin
+  select * into open from open_batches(queue_id) b where b.consumer_id = receive_open_batch.consumer_id;
+  if open.batch_id is null then
+    return;
+  end if;
+  if has_lost_session(open.worker) or (open.lease_until < clock_timestamp() and not is_alive(open.worker)) then
+    select * into open.batch_id, open.lease_until from take_over(open.batch_id, worker, lease);
+  end if;
+  return query
+    select open.batch_id, m.message_id, m.attempt, m.type, m.payload, m.headers, m.created_at, open.lease_until
+      from batch_messages(open.batch_id) m
+     cross join lateral batch_state(open.batch_id) s
+     where not s.final and m.message_id <> all (s.settled);
+end
+$$;
+
+-- Finishes an open batch in its worker's place and appends one with what it left, whose attempts are used up aside: those become dead
+-- letters. Null: nothing was left. The same batch again: a transaction that settles something of it is open, or just was.
+create function take_over(old_id bigint, worker text, lease interval, out batch_id bigint, out lease_until timestamptz)
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '20ms'
+as $$
+declare
+  of_queue constant int := batch_queue(old_id);
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  max_retries constant int := (select q.max_retries from queue q where q.id = of_queue);
+  state record;
+  ids bigint[];
+  attempts int[];
+  dead bigint[];
+begin
+  batch_id := old_id;
+  state := batch_state(old_id);
+  select array_agg(m.message_id) filter (where m.attempt <= max_retries),
+         array_agg(m.attempt + 1) filter (where m.attempt <= max_retries),
+         coalesce(array_agg(m.message_id) filter (where m.attempt > max_retries), '{}')
+    into ids, attempts, dead
+    from batch_messages(old_id) m
+   where m.message_id <> all (state.settled);
+  -- the outcome first: a worker that settles the batch from now on finds it finished
+  if state.final or not append_outcome(old_id, state.last_n + 1, true, ids || dead) then
+    return;
+  end if;
+  perform give_back(old_id, dead, array_fill(interval '0', array[cardinality(dead)]),
+    array_fill('the lease ended before the message was settled'::text, array[cardinality(dead)]));
+  batch_id := null;
+  execute format($sql$
+    insert into batch_%1$s (
+      segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
+      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until
+    )
+    select %2$s, b.consumer_id, b.lane, b.n + 1, make_batch_id(nextval('batch_seq_%1$s'), %1$s, %2$s),
+           coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
+           b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, b.exhausted, b.settled_before, b.still_open,
+           $4, clock_timestamp() + $5
+      from batch_%1$s b
+      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+     where b.id = $1 and $2 is not null
+    returning id, lease_until
+  $sql$, of_queue, current_segment) into batch_id, lease_until using old_id, ids, attempts, worker, lease;
+exception
+  when lock_not_available then
+    batch_id := old_id;
+end
+$$;
+
 -- schema/50_recover.sql
 
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back,
--- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker.
+-- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
+-- worker's session is over. Batches of exclusive consumers stay: see 48_exclusive.sql.
 
 create function recover(queue_id int) returns int
 language plpgsql
@@ -1990,11 +2241,21 @@ declare
   recovered int := 0;
 begin
   for batch in
-    select b.batch_id
-      from open_batches(queue_id) b
-     where b.lease_until < clock_timestamp()
-       and not exists (select from heartbeat h where h.worker = b.worker and h.alive_until >= clock_timestamp())
-     order by b.first_txid, b.first_seq
+    with open as materialized (
+      select b.*
+        from open_batches(queue_id) b
+        join consumer c on c.id = b.consumer_id
+       where c.mode = 'shared'
+    ),
+    worker as materialized (
+      select w.name, is_alive(w.name) as alive, has_lost_session(w.name) as gone
+        from (select distinct o.worker from open o where o.worker is not null) w(name)
+    )
+    select o.batch_id
+      from open o
+      left join worker w on w.name = o.worker
+     where w.gone or (o.lease_until < clock_timestamp() and w.alive is not true)
+     order by o.first_txid, o.first_seq
   loop
     recovered := recovered + recover_batch(batch)::int;
   end loop;
@@ -2268,6 +2529,30 @@ begin
 exception
   when lock_not_available then
     return false;
+end
+$$;
+
+-- When the next message becomes due that waits in the near store; null: none does. For whoever calls maintain in time for it.
+create function next_due_at() returns timestamptz
+language plpgsql
+volatile
+security definer
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  source text;
+  position record;
+  due_at timestamptz;
+  first_due_at timestamptz;
+begin
+  foreach source in array array['delayed_near_0', 'delayed_near_1'] loop
+    position := delayed_position(source);
+    execute format('select d.due_at from %I d where (d.due_at, d.seq) > ($1, $2) order by d.due_at, d.seq limit 1', source)
+      into due_at using position.due_at, position.seq;
+    first_due_at := least(first_due_at, due_at);
+  end loop;
+  return first_due_at;
 end
 $$;
 
@@ -2617,10 +2902,10 @@ declare
 begin
   execute format($sql$
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
     )
     select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before
+           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before, b.still_open
       from consumer c
      cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n

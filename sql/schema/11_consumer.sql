@@ -4,6 +4,8 @@ create table consumer (
   id int generated always as identity primary key,
   queue_id int not null references queue on delete cascade,
   name text not null check (octet_length(name) between 1 and 57),
+  -- shared: any number of workers, each with batches of its own. exclusive: one batch at a time, handed out again until it is finished
+  mode text not null check (mode in ('exclusive', 'shared')),
   created_at timestamptz not null default now(),
   unique (queue_id, name)
 );

@@ -3,7 +3,9 @@
 create table heartbeat (
   segment int not null,
   worker text not null,
-  alive_until timestamptz not null
+  alive_until timestamptz not null,
+  -- the name under which the worker holds a session's lock; null: it holds none
+  session text
 ) partition by list (segment);
 
 create table heartbeat_0 partition of heartbeat for values in (0) with (autovacuum_enabled = off);
@@ -17,8 +19,9 @@ comment on table heartbeat is 'A worker is alive until the latest of its rows sa
 create sequence heartbeat_pointer minvalue 0;
 select setval('heartbeat_pointer', pointer_to(0));
 
--- Keeps alive, for ttl from now, the lease of every batch that was received under this worker's name.
-create function heartbeat(worker text, ttl interval default '15 s') returns void
+-- Keeps alive, for ttl from now, the lease of every batch that was received under this worker's name. session: the name that hold_session
+-- was given on another connection of the worker, which is dead as soon as that connection is.
+create function heartbeat(worker text, ttl interval default '15 s', session text default null) returns void
 language plpgsql
 security definer
 set search_path from current
@@ -30,6 +33,64 @@ begin
       message = format('expected a worker name and a ttl between 0 and 1 day, got: %L and %L', worker, ttl),
       hint = 'Send a heartbeat every third of its ttl, with the worker name that receive_messages was given.';
   end if;
-  insert into heartbeat values (pointer_segment(pg_sequence_last_value('heartbeat_pointer')), worker, clock_timestamp() + ttl);
+  insert into heartbeat values (pointer_segment(pg_sequence_last_value('heartbeat_pointer')), worker, clock_timestamp() + ttl, session);
+end
+$$;
+
+create function session_key(session text) returns bigint
+language sql
+stable
+set search_path from current
+return hashtextextended(session, lock_seed('session', 0));
+
+-- Holds a lock for as long as this session lasts, so that its end is noticed at once. True: held. False: somebody has just looked
+-- whether it is, or another session holds it; try again.
+create function hold_session(session text) returns boolean
+language sql
+volatile
+security definer
+set search_path from current
+return pg_try_advisory_lock(session_key(session));
+
+-- Whether the last heartbeat of a worker has not run out.
+create function is_alive(worker text) returns boolean
+language sql
+volatile
+set search_path from current
+begin atomic
+  select exists (select from heartbeat h where h.worker = is_alive.worker and h.alive_until >= clock_timestamp());
+end;
+
+-- For so long after its start the server says nothing about who is dead: all sessions ended with it, those of living workers too.
+create function session_grace() returns interval
+language sql
+immutable
+return interval '30 s';
+
+-- Whether a worker's last heartbeat named a session that is over.
+create function has_lost_session(worker text) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  last_session text;
+  key bigint;
+begin
+  if pg_postmaster_start_time() > clock_timestamp() - session_grace() then
+    return false;
+  end if;
+  select h.session into last_session from heartbeat h where h.worker = has_lost_session.worker order by h.alive_until desc limit 1;
+  key := session_key(last_session);
+  if last_session is null or not pg_try_advisory_xact_lock_shared(key) then
+    return false;
+  end if;
+  -- it was free, or it is this session's own
+  return not exists (
+    select from pg_locks l
+     where l.locktype = 'advisory' and l.granted and l.mode = 'ExclusiveLock'
+       and l.database = (select d.oid from pg_database d where d.datname = current_database())
+       and l.objsubid = 1 and (l.classid::bigint << 32) | l.objid::bigint = key
+  );
 end
 $$;

@@ -55,10 +55,14 @@ begin
       last_txid xid8 not null,
       last_seq bigint not null,
       messages int not null,
+      -- of that range these messages only, each at its attempt; null: all, each at its own
+      rest_ids bigint[],
+      rest_attempts smallint[],
       -- nothing is left of the window: the next receive need not look
       exhausted boolean not null default false,
-      -- every batch of this (consumer, lane) before this n is finished
+      -- every batch of this (consumer, lane) before this n is finished, except those still_open names
       settled_before bigint not null default 1,
+      still_open bigint[],
       worker text,
       created_at timestamptz not null default clock_timestamp(),
       lease_until timestamptz

@@ -69,7 +69,7 @@ $sql$;
     new_batch as (
       insert into batch_%1$s (
         segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
-        first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, worker, lease_until
+        first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, still_open, worker, lease_until
       )
       select current_segment, reader, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
@@ -78,12 +78,17 @@ $sql$;
              case when not k.keeps_window then position.next_snapshot end,
              case when k.keeps_window then position.window_n else position.n + 1 end,
              p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, p.messages < max_messages,
-             case when position.n %% 64 = 0
-               then first_open_batch(%1$s, reader, 0, position.settled_before)
-               else position.settled_before
-             end,
-             receive_%1$s.worker, clock_timestamp() + lease
-        from picked p, (select position.segment = current_segment and attempt_no = 1) as k(keeps_window)
+             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, clock_timestamp() + lease
+        from picked p,
+             (select position.segment = current_segment and attempt_no = 1) as k(keeps_window),
+             -- offset 0: evaluated once
+             (
+               select case when position.n %% 64 = 0
+                        then move_settled_line(%1$s, reader, 0, position.n, (position.settled_before, position.still_open)::settled_line)
+                        else (position.settled_before, position.still_open)::settled_line
+                      end as line
+               offset 0
+             ) l
       returning id, lease_until
     )
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
@@ -97,6 +102,7 @@ $generate$;
 --   1. READ COMMITTED only.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
 --   3. The advisory lock of the cursor, in a statement of its own, so that the next statement's snapshot is taken after it.
+--      An exclusive consumer gets its open batch again, if there is one.
 --   4. The newest batch row is the cursor. From here on this transaction holds ACCESS SHARE on every batch table, so no
 --      segment is truncated until it ends.
 --   5. Messages of transactions that were in progress in prev and finished by next come first: one index probe for each
@@ -126,6 +132,7 @@ set jit = off
 as $receive$
 declare
   reader int;
+  reader_mode text;
   position record;
   current_segment smallint;
   started timestamptz;
@@ -138,11 +145,17 @@ begin
     perform check_receive(max_messages, lease);
   end if;
   lock table only batch_%1$s in row exclusive mode;
-  select c.id into reader from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
+  select c.id, c.mode into reader, reader_mode from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
   if reader is null then
     perform require_consumer(%1$s, consumer);
   end if;
   perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
+  if reader_mode = 'exclusive' then
+    return query select * from receive_open_batch(%1$s, reader, worker, lease);
+    if found then
+      return;
+    end if;
+  end if;
 
   select b.* into position from batch_%1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
   if position.next_snapshot is null then
@@ -174,10 +187,10 @@ begin
   -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again
   if clock_timestamp() - started > interval '10 ms' then
     insert into batch_%1$s (
-      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before
+      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
     ) values (
       current_segment, reader, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
-      position.settled_before
+      position.settled_before, position.still_open
     );
   end if;
 end

@@ -1,11 +1,21 @@
 -- Open batches: received and not finished.
 --
--- Batch rows are numbered per (consumer, lane) under the cursor's lock, so when one is visible all before it are. Each
--- carries settled_before: every batch before that number is finished. Looking for open ones starts there and not at the
--- beginning of the ring.
+-- Batch rows are numbered per (consumer, lane) under the cursor's lock, so when one is visible all before it are. Each says which
+-- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
+-- hours does not make whoever looks for open ones read all that was received since.
 
--- The first open batch of a cursor at or after a number that is known to be settled; the next number when none is open.
-create function first_open_batch(queue_id int, consumer_id int, lane int, settled_before bigint) returns bigint
+create type settled_line as (settled_before bigint, still_open bigint[]);
+
+-- The batches of one cursor that are open. The newest row, n, says where to look.
+create function open_batches_of(queue_id int, consumer_id int, lane int, line settled_line) returns table (
+  n bigint,
+  batch_id bigint,
+  segment int,
+  first_txid xid8,
+  first_seq bigint,
+  worker text,
+  lease_until timestamptz
+)
 language plpgsql
 volatile
 set search_path from current
@@ -13,26 +23,40 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set enable_sort = off
+as $$
+begin
+  -- two scans: with OR there would be one, from the beginning of the ring
+  return query execute format($sql$
+    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until
+      from (
+        select * from batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
+        union all
+        select * from batch_%1$s where consumer_id = $1 and lane = $2 and n >= $3
+      ) b
+     where b.id is not null
+       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+     order by b.n
+  $sql$, queue_id) using consumer_id, lane, (line).settled_before, (line).still_open;
+end
+$$;
+
+-- The line moved on towards the newest row, n. The last 64 rows are left out: most batches are finished a moment after they were
+-- received, and need not be named. With more than 100 to name it moves to the first of them.
+create function move_settled_line(queue_id int, consumer_id int, lane int, n bigint, line settled_line) returns settled_line
+language plpgsql
+volatile
+set search_path from current
 as $$
 declare
-  first_open bigint;
+  settled_before constant bigint := greatest((line).settled_before, n - 64);
+  open constant bigint[] := array(
+    select b.n from open_batches_of(queue_id, consumer_id, lane, line) b where b.n < settled_before order by b.n
+  );
 begin
-  execute format($sql$
-    select coalesce(
-      (
-        select b.n
-          from batch_%1$s b
-         where b.consumer_id = $1 and b.lane = $2 and b.n >= $3
-           and b.id is not null
-           and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-         order by b.n
-         limit 1
-      ),
-      (select b.n + 1 from batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.n desc limit 1)
-    )
-  $sql$, queue_id) into first_open using consumer_id, lane, settled_before;
-  return first_open;
+  if cardinality(open) > 100 then
+    return (open[1], null)::settled_line;
+  end if;
+  return (settled_before, nullif(open, '{}'))::settled_line;
 end
 $$;
 
@@ -50,29 +74,13 @@ create function open_batches(queue_id int) returns table (
 language plpgsql
 volatile
 set search_path from current
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
 as $$
 begin
   return query execute format($sql$
-    select b.id, b.segment::int, b.consumer_id, b.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until
+    select b.batch_id, b.segment, c.id, newest.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until
       from consumer c
-     cross join lateral (
-       select newest.lane, newest.settled_before
-         from batch_%1$s newest
-        where newest.consumer_id = c.id and newest.lane = 0
-        order by newest.n desc
-        limit 1
-     ) cursor_at
-     cross join lateral (
-       select *
-         from batch_%1$s b
-        where b.consumer_id = c.id and b.lane = cursor_at.lane and b.n >= cursor_at.settled_before
-          and b.id is not null
-          and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-     ) b
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) newest
+     cross join lateral open_batches_of(%1$s, c.id, newest.lane, (newest.settled_before, newest.still_open)::settled_line) b
      where c.queue_id = %1$s
   $sql$, queue_id);
 end

@@ -1,5 +1,5 @@
 -- What a batch holds, read again from its window: the messages between its first and its last position that next_snapshot
--- sees and prev_snapshot does not. Late transactions and the rest of the window are read as receive reads them.
+-- sees and prev_snapshot does not, or of these its rest. Late transactions and the rest of the window are read as receive reads them.
 create function batch_messages(batch_id bigint) returns table (
   message_id bigint,
   consumer_id int,
@@ -28,7 +28,7 @@ begin
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
   return query execute format($sql$
-    select m.id, $8, m.attempt::int, m.type, m.payload, m.headers, m.created_at
+    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
@@ -46,8 +46,9 @@ begin
            and (m.txid, m.seq) <= ($5, $6)
            and pg_visible_in_snapshot(m.txid, $2)
       ) m
-     where m.consumer_id is null or m.consumer_id = $8
+     where (m.consumer_id is null or m.consumer_id = $8)
+       and ($9 is null or m.id = any ($9))
      order by m.txid, m.seq
-  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id;
+  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, b.rest_ids, b.rest_attempts;
 end
 $$;

@@ -96,7 +96,7 @@ language sql
 return nack(batch_id, array[(msg).msg_id], retry_after, reason);
 
 -- Finishes a batch in one call: retry_ids are tried again after their retry_after (in parallel with reasons), release_ids are
--- given back at once without using an attempt, all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
+-- given back at once without using an attempt (in their place, if the consumer is exclusive), all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
 create function settle(
   batch_id bigint,
   retry_ids bigint[] default '{}',
@@ -126,7 +126,13 @@ begin
   end if;
   perform check_retry_after(retry_after);
   perform check_in_batch(batch_id, retry_ids || release_ids);
-  fresh := settle_messages(batch_id, retry_ids || release_ids, true);
+  if cardinality(release_ids) > 0 and is_exclusive(batch_id) then
+    -- what is released stays in its place, and so in the batch, for whoever receives next
+    fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (release_ids)), false);
+    release_ids := '{}';
+  else
+    fresh := settle_messages(batch_id, retry_ids || release_ids, true);
+  end if;
   if fresh is null then
     perform warn_not_settled(batch_id);
     return 0;

@@ -1,5 +1,6 @@
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back,
--- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker.
+-- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
+-- worker's session is over. Batches of exclusive consumers stay: see 48_exclusive.sql.
 
 create function recover(queue_id int) returns int
 language plpgsql
@@ -11,11 +12,21 @@ declare
   recovered int := 0;
 begin
   for batch in
-    select b.batch_id
-      from open_batches(queue_id) b
-     where b.lease_until < clock_timestamp()
-       and not exists (select from heartbeat h where h.worker = b.worker and h.alive_until >= clock_timestamp())
-     order by b.first_txid, b.first_seq
+    with open as materialized (
+      select b.*
+        from open_batches(queue_id) b
+        join consumer c on c.id = b.consumer_id
+       where c.mode = 'shared'
+    ),
+    worker as materialized (
+      select w.name, is_alive(w.name) as alive, has_lost_session(w.name) as gone
+        from (select distinct o.worker from open o where o.worker is not null) w(name)
+    )
+    select o.batch_id
+      from open o
+      left join worker w on w.name = o.worker
+     where w.gone or (o.lease_until < clock_timestamp() and w.alive is not true)
+     order by o.first_txid, o.first_seq
   loop
     recovered := recovered + recover_batch(batch)::int;
   end loop;

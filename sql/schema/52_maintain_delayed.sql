@@ -101,3 +101,27 @@ exception
     return false;
 end
 $$;
+
+-- When the next message becomes due that waits in the near store; null: none does. For whoever calls maintain in time for it.
+create function next_due_at() returns timestamptz
+language plpgsql
+volatile
+security definer
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  source text;
+  position record;
+  due_at timestamptz;
+  first_due_at timestamptz;
+begin
+  foreach source in array array['delayed_near_0', 'delayed_near_1'] loop
+    position := delayed_position(source);
+    execute format('select d.due_at from %I d where (d.due_at, d.seq) > ($1, $2) order by d.due_at, d.seq limit 1', source)
+      into due_at using position.due_at, position.seq;
+    first_due_at := least(first_due_at, due_at);
+  end loop;
+  return first_due_at;
+end
+$$;

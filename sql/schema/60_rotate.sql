@@ -228,10 +228,10 @@ declare
 begin
   execute format($sql$
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
     )
     select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before
+           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before, b.still_open
       from consumer c
      cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n

@@ -19,7 +19,7 @@ export const pgque: System = {
   segments: /^message_\d+_\d+$/,
   async open(workload) {
     await prepareQueue(workload);
-    await workload.admin.query("select pgque.subscribe($1, $2)", [queue, consumerName]);
+    await workload.admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [queue, consumerName]);
     const { producers, consumers } = workload;
     const send = await Promise.all(Array.from({ length: producers }, () => producer(workload)));
     const receive = await Promise.all(Array.from({ length: consumers }, () => consumer(workload)));

@@ -22,6 +22,13 @@ export async function subscribe(db: Connection, queue: string, consumer: string,
   return Number(added) === 1;
 }
 
+export async function seek(db: Connection, queue: string, consumer: string, position: string): Promise<void> {
+  await db.rows((s) => `select ${s}.seek(queue => $1, consumer => $2, "position" => $3)`, [queue, consumer, position], {
+    queue,
+    consumer,
+  });
+}
+
 export async function unsubscribe(db: Connection, queue: string, consumer: string): Promise<boolean> {
   const removed = await db.value(
     (s) => `select ${s}.unsubscribe(queue => $1, consumer => $2) as value`,
@@ -160,8 +167,24 @@ export async function settle(
   return Number(done) === 1;
 }
 
-export async function heartbeat(db: Connection, worker: string, ttlMs: number): Promise<void> {
-  await db.rows((s) => `select ${s}.heartbeat(worker => $1, ttl => $2::interval)`, [worker, milliseconds(ttlMs)]);
+export async function heartbeat(db: Connection, worker: string, ttlMs: number, session: string | null): Promise<void> {
+  await db.rows(
+    (s) => `select ${s}.heartbeat(worker => $1, ttl => $2::interval, session => $3)`,
+    [worker, milliseconds(ttlMs), session],
+  );
+}
+
+export async function holdSession(db: Connection, session: string): Promise<boolean> {
+  return (await db.value((s) => `select ${s}.hold_session(session => $1) as value`, [session])) === true;
+}
+
+/** Milliseconds by the database's clock; negative when it is overdue. */
+export async function nextDueInMs(db: Connection): Promise<number | null> {
+  const ms = await db.value(
+    (s) => `select (date_part('epoch', ${s}.next_due_at() - clock_timestamp()) * 1000)::bigint::text as value`,
+    [],
+  );
+  return ms === null ? null : Number(ms);
 }
 
 export async function maintain(db: Connection, queue: string | null): Promise<number> {

@@ -1,6 +1,12 @@
 export { Pgque, type PgqueOptions, type TransactionOperations } from "./pgque.ts";
 export { defineQueue, type Queue, type QueueDefinition, type QueueOptions } from "./queue.ts";
-export { defaultConsumer, type Operations, type ReceiveOptions, type SubscribeOptions } from "./operations.ts";
+export {
+  defaultConsumer,
+  type Operations,
+  type Position,
+  type ReceiveOptions,
+  type SubscribeOptions,
+} from "./operations.ts";
 export type { Batch } from "./batch.ts";
 export type { Headers, InvalidMessage, Message } from "./message.ts";
 export type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";

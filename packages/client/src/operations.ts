@@ -8,9 +8,17 @@ import { sqlOptions, type Queue } from "./queue.ts";
 import { delayMs, dueProblem, encodeSendOptions, type SendOptions, sendChecks } from "./send-options.ts";
 import type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";
 
+/** A place in the log of a queue. */
+export type Position = "earliest" | "latest" | Date;
+
 export interface SubscribeOptions {
   /** Where a new consumer begins; a time means the first message kept that was sent at or after it, and all behind that. Default: the first consumer of a queue at the earliest message kept, later ones with what is sent from now on. */
-  from?: "earliest" | "latest" | Date | undefined;
+  from?: Position | undefined;
+  /**
+   * `shared`: any number of workers, each with batches of its own. `exclusive`: one batch at a time, in the order of the log, handed out again
+   * on every receive until it is finished; workers refuse it. Default: `shared`.
+   */
+  mode?: "shared" | "exclusive" | undefined;
 }
 
 export interface ReceiveOptions {
@@ -27,10 +35,17 @@ export interface ReceiveOptions {
 /** The consumer that is meant when none is named. */
 export const defaultConsumer = "default";
 
-const defaults = { type: "default", consumer: defaultConsumer, max: 100, leaseMs: 30_000, retryAfterMs: 60_000 };
+const defaults = {
+  type: "default",
+  consumer: defaultConsumer,
+  mode: "shared",
+  max: 100,
+  leaseMs: 30_000,
+  retryAfterMs: 60_000,
+};
 const dayMs = 86_400_000;
 
-const subscribeChecks: Record<keyof SubscribeOptions, Check> = { from };
+const subscribeChecks: Record<keyof SubscribeOptions, Check> = { from, mode: oneOf("shared", "exclusive") };
 const receiveChecks: Record<keyof ReceiveOptions, Check> = {
   consumer: name,
   max: integer(1, 100_000),
@@ -69,11 +84,23 @@ export class Operations {
    *
    * @param consumer any Unicode, 1 to 57 bytes of UTF-8
    * @returns true when it is new
-   * @throws PgqueError ISOLATION_LEVEL
+   * @throws PgqueError ISOLATION_LEVEL, INVALID_ARGUMENT when it is there in another mode
    */
   async subscribe(queue: Queue, consumer: string = defaultConsumer, options: SubscribeOptions = {}): Promise<boolean> {
     refuse("subscribe", [name("consumer", consumer), ...problemsOf(options, subscribeChecks)]);
-    return functions.subscribe(this.#db, queue.name, consumer, options);
+    return functions.subscribe(this.#db, queue.name, consumer, { ...options, mode: options.mode ?? defaults.mode });
+  }
+
+  /**
+   * Places a consumer anew: replays what is kept, see `retentionMs`, or skips what it has not received. Its open batches and its retries are
+   * left behind. Not in a transaction above READ COMMITTED.
+   *
+   * @param position a time means the first message kept that was sent at or after it
+   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   */
+  async seek(queue: Queue, consumer: string, position: Position): Promise<void> {
+    refuse("seek", [name("consumer", consumer), from("position", position)]);
+    return functions.seek(this.#db, queue.name, consumer, position instanceof Date ? position.toISOString() : position);
   }
 
   /**
@@ -194,10 +221,26 @@ export class Operations {
    * Keeps alive every batch that was received with this worker name. Send one every third of `ttlMs`.
    *
    * @param ttlMs how long it counts, in milliseconds, 1 to 86400000 (a day). Default: 15000
+   * @param session what `holdSession` was given: when that connection ends, so do the worker's leases
    */
-  async heartbeat(worker: string, ttlMs: number = 15_000): Promise<void> {
-    refuse("heartbeat", [text("worker", worker), integer(1, dayMs)("ttlMs", ttlMs)]);
-    return functions.heartbeat(this.#db, worker, ttlMs);
+  async heartbeat(worker: string, ttlMs: number = 15_000, session?: string): Promise<void> {
+    refuse("heartbeat", [
+      text("worker", worker),
+      integer(1, dayMs)("ttlMs", ttlMs),
+      session === undefined ? undefined : text("session", session),
+    ]);
+    return functions.heartbeat(this.#db, worker, ttlMs, session ?? null);
+  }
+
+  /**
+   * Holds a lock of that name for as long as this connection lasts, so that a crash is noticed at once: see `heartbeat`. The connection must
+   * be a session of its own, not one behind a transaction pooler.
+   *
+   * @returns false when another session holds it, or was just looking whether one does
+   */
+  async holdSession(session: string): Promise<boolean> {
+    refuse("holdSession", [text("session", session)]);
+    return functions.holdSession(this.#db, session);
   }
 
   /**
@@ -229,6 +272,15 @@ export class Operations {
    */
   async maintain(queue?: Queue): Promise<number> {
     return functions.maintain(this.#db, queue?.name ?? null);
+  }
+
+  /**
+   * In how many milliseconds the next delayed message becomes due, of whatever queue: when to call `maintain` again for it to be in time.
+   *
+   * @returns negative when it is overdue; null when none waits within the hour
+   */
+  async nextDueInMs(): Promise<number | null> {
+    return functions.nextDueInMs(this.#db);
   }
 }
 

@@ -107,7 +107,7 @@ describe("a transaction that subscribes", () => {
     await makeQueue(a, ["first"]);
     await send(a, "before");
     await a.query("begin");
-    await a.query("select pgque.subscribe('q', 'late')");
+    await a.query(`select pgque.subscribe('q', 'late', '{"mode": "shared"}')`);
     await send(a, "after");
     await a.query("commit");
     expect(await drain(a, "late")).toEqual(["after"]);
@@ -119,7 +119,7 @@ describe("a transaction that subscribes", () => {
     await send(a, "one");
     // a later transaction ends first: now a's own id lies below the snapshot's xmax, and is not in its list
     await send(b, "before");
-    await a.query("select pgque.subscribe('q', 'late')");
+    await a.query(`select pgque.subscribe('q', 'late', '{"mode": "shared"}')`);
     await send(a, "two");
     await a.query("commit");
     expect(await drain(a, "late")).toEqual(["one", "two"]);
@@ -128,8 +128,10 @@ describe("a transaction that subscribes", () => {
   test("starts at the earliest message when it is the first, and from now on when it is not", async () => {
     await a.query("select pgque.create_queue('q')");
     await send(a, "kept for the first");
-    await a.query("select pgque.subscribe('q', 'first'), pgque.subscribe('q', 'second')");
-    await a.query(`select pgque.subscribe('q', 'third', '{"from": "earliest"}')`);
+    await a.query(
+      `select pgque.subscribe('q', 'first', '{"mode": "shared"}'), pgque.subscribe('q', 'second', '{"mode": "shared"}')`,
+    );
+    await a.query(`select pgque.subscribe('q', 'third', '{"from": "earliest", "mode": "shared"}')`);
     expect(await drain(a, "first")).toEqual(["kept for the first"]);
     expect(await drain(a, "second")).toEqual([]);
     expect(await drain(a, "third")).toEqual(["kept for the first"]);

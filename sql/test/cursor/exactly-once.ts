@@ -21,7 +21,7 @@ export async function exactlyOnce(durationMs: number, seed: number): Promise<voi
     [queue],
   );
   for (const consumer of consumers)
-    await admin.query('select pgque.subscribe($1, $2, \'{"from":"earliest"}\')', [queue, consumer]);
+    await admin.query('select pgque.subscribe($1, $2, \'{"from": "earliest", "mode": "shared"}\')', [queue, consumer]);
 
   const end = performance.now() + durationMs;
   const sending = { over: false };
@@ -99,7 +99,7 @@ async function subscribeWhileSending(
   await client.query("begin");
   await client.query("select pgque.send($1, 'latecomer/before')", [queue]);
   const asked = performance.now();
-  await client.query("select pgque.subscribe($1, 'audit')", [queue]);
+  await client.query(`select pgque.subscribe($1, 'audit', '{"mode": "shared"}')`, [queue]);
   const answered = performance.now();
   await client.query("select pgque.send($1, 'latecomer/after')", [queue]);
   await pause(50);

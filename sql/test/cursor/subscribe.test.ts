@@ -15,7 +15,7 @@ afterEach(() => database.drop());
 
 const now = async (): Promise<string> => (await a.query("select clock_timestamp()::text as now")).rows[0].now;
 const subscribeFrom = (consumer: string, from: string): Promise<unknown> =>
-  a.query("select pgque.subscribe('q', $1, $2)", [consumer, { from }]);
+  a.query("select pgque.subscribe('q', $1, $2)", [consumer, { from, mode: "shared" }]);
 
 test("a consumer from a time gets what was sent since, and what commits later, whenever it was sent", async () => {
   await send(a, "before");

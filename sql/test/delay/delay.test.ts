@@ -105,7 +105,7 @@ describe("a delayed message", () => {
   });
 
   test("comes to every consumer", async () => {
-    await a.query("select pgque.subscribe('q', 'd')");
+    await a.query(`select pgque.subscribe('q', 'd', '{"mode": "shared"}')`);
     await a.query(`select pgque.send_batch('q', 'default', array['x', 'y'], null, '{"delay": 0.01}')`);
     expect(await arrived(2)).toEqual(["x", "y"]);
     expect(await drain(a, "d")).toEqual(["x", "y"]);

@@ -8,7 +8,9 @@ let client: pg.Client;
 beforeAll(async () => {
   database = await freshDatabase();
   client = await database.connect();
-  await client.query(`select pgque.create_queue('q', '{"payload_bytes_max": 100}'), pgque.subscribe('q', 'c')`);
+  await client.query(
+    `select pgque.create_queue('q', '{"payload_bytes_max": 100}'), pgque.subscribe('q', 'c', '{"mode": "shared"}')`,
+  );
 });
 afterAll(() => database.drop());
 
@@ -24,7 +26,7 @@ const refused: [call: string, code: string, message: string][] = [
   ["subscribe('nowhere', 'c')", "PQ001", "queue not found: nowhere"],
   ["subscribe('q', '')", "PQ004", "expected the consumer name to have 1 to 57 bytes"],
   [`subscribe('q', 'd', '{"from": "nowhere"}')`, "PQ004", 'expected from to be "earliest", "latest" or a time'],
-  ["subscribe('q', 'd', '{\"mode\": \"own\"}')", "PQ004", 'expected mode to be "shared"'],
+  ["subscribe('q', 'd', '{\"mode\": \"own\"}')", "PQ004", 'expected mode to be "exclusive" or "shared"'],
   ["send('nowhere', 'x')", "PQ001", "queue not found: nowhere"],
   ["send(null, 'x')", "PQ001", "queue not found: NULL"],
   ["send('q', repeat('x', 101))", "PQ004", "payload too large: expected at most 100 bytes, got: 101"],
@@ -78,7 +80,7 @@ describe("names and payloads", () => {
   for (const name of hostile) {
     test(`may be ${JSON.stringify(name)}`, async () => {
       expect((await client.query("select pgque.create_queue($1) as created", [name])).rows[0].created).toBe(1);
-      await client.query("select pgque.subscribe($1, $1)", [name]);
+      await client.query(`select pgque.subscribe($1, $1, '{"mode": "shared"}')`, [name]);
       await client.query("select pgque.send($1, $2, $3::text, $4)", [name, name, name, { headers: { [name]: name } }]);
       await client.query("select pgque.send_batch($1, $2, $3::text[])", [name, name, [name]]);
       const { rows } = await client.query("select * from pgque.receive_messages($1, $1)", [name]);
@@ -98,7 +100,8 @@ describe("names and payloads", () => {
 
   test("of many queues are found, each its own", async () => {
     const names = Array.from({ length: 40 }, (_, i) => `queue ${(i * 7) % 40}`);
-    for (const name of names) await client.query("select pgque.create_queue($1), pgque.subscribe($1, 'c')", [name]);
+    for (const name of names)
+      await client.query(`select pgque.create_queue($1), pgque.subscribe($1, 'c', '{"mode": "shared"}')`, [name]);
     for (const name of names) await client.query("select pgque.send($1, $1)", [name]);
     for (const name of names) {
       const { rows } = await client.query("select payload from pgque.receive($1, 'c')", [name]);

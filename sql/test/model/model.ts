@@ -103,7 +103,7 @@ class Model {
       { max_retries: maxRetries, rotation_bytes: 8192, rotation_min_interval: "0 s" },
     ]);
     for (const consumer of consumers)
-      await this.#call(`select pgque.subscribe('q', $1, '{"from": "earliest"}')`, [consumer]);
+      await this.#call(`select pgque.subscribe('q', $1, '{"from": "earliest", "mode": "shared"}')`, [consumer]);
   }
 
   async run(one: Command): Promise<void> {

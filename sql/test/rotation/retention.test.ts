@@ -24,7 +24,7 @@ test("what everybody is done with is kept for the retention, and a consumer from
   expect(bytes.filter((size) => size > 0).length, "the ring has grown").toBeGreaterThan(3);
   const { rows } = await a.query("select waits_for from pgque.segment_status('q') where waits_for is not null");
   expect(rows[0].waits_for).toEqual([expect.stringMatching(/^the retention keeps it until /)]);
-  await a.query(`select pgque.subscribe('q', 'replay', '{"from": "earliest"}')`);
+  await a.query(`select pgque.subscribe('q', 'replay', '{"from": "earliest", "mode": "shared"}')`);
   expect(await drain(a, "replay")).toEqual(sent);
 });
 

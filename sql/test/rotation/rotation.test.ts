@@ -71,7 +71,7 @@ describe("a drained segment", () => {
     await maintain(a);
     await maintain(a);
     expect((await ring(a)).bytes[0]).toBeGreaterThan(0);
-    await a.query("select pgque.subscribe('q', 'first')");
+    await a.query(`select pgque.subscribe('q', 'first', '{"mode": "shared"}')`);
     expect(await drain(a, "first")).toHaveLength(100);
   });
 
@@ -191,7 +191,7 @@ describe("a truncation", () => {
     await makeQueue(a);
     await drainedSegment(a);
     await b.query("begin");
-    await b.query(`select pgque.subscribe('q', 'replay', '{"from": "earliest"}')`);
+    await b.query(`select pgque.subscribe('q', 'replay', '{"from": "earliest", "mode": "shared"}')`);
     await maintain(a);
     expect((await ring(a)).bytes[0], "b's transaction is open").toBeGreaterThan(0);
     await b.query("commit");

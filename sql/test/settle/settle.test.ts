@@ -149,7 +149,7 @@ describe("nack", () => {
   });
 
   test("gives back to the consumer that had the message, and to no other", async () => {
-    await a.query(`select pgque.subscribe('q', 'd', '{"from": "earliest"}')`);
+    await a.query(`select pgque.subscribe('q', 'd', '{"from": "earliest", "mode": "shared"}')`);
     await send(a, "one");
     const got = await receive(a, "c");
     await nack(a, got.batch, got.ids);

@@ -86,7 +86,7 @@ describe("segment_status", () => {
     await maintain(a);
     expect((await ring(a)).current).toBe(1);
     expect(await waits()).toEqual(["no consumer has subscribed"]);
-    await a.query(`select pgque.subscribe('q', 'slow one', '{"from": "earliest"}')`);
+    await a.query(`select pgque.subscribe('q', 'slow one', '{"from": "earliest", "mode": "shared"}')`);
     expect(await waits()).toEqual(['consumer "slow one" has not received all of it']);
     const got = await receive(a, "slow one");
     expect(await waits()).toEqual(['consumer "slow one" has not settled all of it']);

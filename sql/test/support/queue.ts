@@ -11,7 +11,7 @@ export async function makeQueue(
   const settings = { rotation_bytes: 8192, rotation_min_interval: "0 s", rotation_period: "1 day", ...options };
   await client.query("select pgque.create_queue('q', $1)", [settings]);
   for (const consumer of consumers)
-    await client.query(`select pgque.subscribe('q', $1, '{"from": "earliest"}')`, [consumer]);
+    await client.query(`select pgque.subscribe('q', $1, '{"from": "earliest", "mode": "shared"}')`, [consumer]);
 }
 
 export async function send(client: pg.Client, ...payloads: string[]): Promise<void> {
