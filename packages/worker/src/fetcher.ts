@@ -1,6 +1,7 @@
 import type { Pgque, Queue } from "@pgque/client";
 import { Backoff } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
+import type { Heartbeat } from "./heartbeat.ts";
 import type { Notice } from "./notice.ts";
 import { OpenBatch } from "./open-batch.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -18,6 +19,7 @@ export class Fetcher<Output> {
   readonly #name: string;
   readonly #executor: Executor<Output>;
   readonly #settler: Settler;
+  readonly #heartbeat: Heartbeat;
   readonly #progress: Notice;
   readonly #rhythm: Rhythm;
   readonly #stop = new AbortController();
@@ -31,6 +33,7 @@ export class Fetcher<Output> {
     name: string,
     executor: Executor<Output>,
     settler: Settler,
+    heartbeat: Heartbeat,
     progress: Notice,
     rhythm: Rhythm,
   ) {
@@ -40,6 +43,7 @@ export class Fetcher<Output> {
     this.#name = name;
     this.#executor = executor;
     this.#settler = settler;
+    this.#heartbeat = heartbeat;
     this.#progress = progress;
     this.#rhythm = rhythm;
     this.#stopped = this.#loop();
@@ -91,6 +95,7 @@ export class Fetcher<Output> {
     if (batch.id === null) return { max, received: 0 };
     const received = batch.messages.length + batch.invalid.length;
     this.#executor.take(new OpenBatch(batch.id, worker, received), batch);
+    this.#heartbeat.received(worker);
     return { max, received };
   }
 }

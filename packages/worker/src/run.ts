@@ -3,7 +3,7 @@ import { deadline } from "./pause.ts";
 import { Executor } from "./executor.ts";
 import { Fetcher } from "./fetcher.ts";
 import type { Handler } from "./handler.ts";
-import { startHeartbeat } from "./heartbeat.ts";
+import { Heartbeat } from "./heartbeat.ts";
 import { startKeeper } from "./keeper.ts";
 import { Notice } from "./notice.ts";
 import type { ResolvedOptions } from "./options.ts";
@@ -43,10 +43,22 @@ export class Run<Output> {
     this.#name = name;
     this.#settler = new Settler(pgque, options.log, progress, this.#over.signal);
     this.#executor = new Executor(queue.name, handler, options, this.#settler, progress);
-    const waker = options.listen ? new Waker(pgque, queue, options.log, this.#over.signal) : undefined;
+    const heartbeat: Heartbeat = new Heartbeat(pgque, options, this.#settler, () => waker?.session, this.#over.signal);
+    const waker = options.listen
+      ? new Waker(pgque, queue, name, options.log, this.#over.signal, () => heartbeat.sessionChanged())
+      : undefined;
     const rhythm = new Rhythm(waker, options);
-    this.#fetcher = new Fetcher(pgque, queue, options, name, this.#executor, this.#settler, progress, rhythm);
-    startHeartbeat(pgque, options, this.#settler, this.#over.signal);
+    this.#fetcher = new Fetcher(
+      pgque,
+      queue,
+      options,
+      name,
+      this.#executor,
+      this.#settler,
+      heartbeat,
+      progress,
+      rhythm,
+    );
     startKeeper(pgque, queue, options, this.#stopping.signal);
   }
 

@@ -13,6 +13,8 @@ const probeMs = 2000;
 interface Ear {
   client: Client;
   operations: Operations;
+  /** Held for as long as the connection lasts; undefined when it could not be. */
+  session: string | undefined;
 }
 
 /**
@@ -24,23 +26,32 @@ interface Ear {
 export class Waker {
   readonly #pgque: Pgque;
   readonly #queue: Queue;
+  readonly #worker: string;
   readonly #log: Logger;
   readonly #over: AbortSignal;
+  readonly #onSession: () => void;
   readonly #notice = new Notice();
   #ear: Ear | undefined;
   #flag: "down" | "up" | "quiet" = "down";
   #notifications = 0;
 
-  constructor(pgque: Pgque, queue: Queue, log: Logger, over: AbortSignal) {
+  constructor(pgque: Pgque, queue: Queue, worker: string, log: Logger, over: AbortSignal, onSession: () => void) {
     this.#pgque = pgque;
     this.#queue = queue;
+    this.#worker = worker;
     this.#log = log;
     this.#over = over;
+    this.#onSession = onSession;
     over.addEventListener("abort", () => {
       if (this.#ear) this.#lost(this.#ear);
       this.#notice.give();
     });
     void this.#listen();
+  }
+
+  /** The session that is held on the connection; see `holdSession`. */
+  get session(): string | undefined {
+    return this.#ear?.session;
   }
 
   /** Nothing has changed since "quiet" was the answer: to ask again costs nothing. */
@@ -116,7 +127,7 @@ export class Waker {
   /** False: it connects, but what is sent does not arrive. */
   async #connect(): Promise<boolean> {
     const client = new Client(this.#pgque.pool.options);
-    const ear = { client, operations: this.#pgque.on(client) };
+    const ear: Ear = { client, operations: this.#pgque.on(client), session: undefined };
     const probe = `pgque_probe_${randomBytes(8).toString("hex")}`;
     let heard = false;
     client.on("error", (error) => this.#lost(ear, error));
@@ -132,11 +143,15 @@ export class Waker {
       await this.#pgque.pool.query("select pg_notify($1, '')", [probe]);
       await deadline(probeMs).reached(this.#notice.until(() => heard || this.#over.aborted));
       if (heard) await client.query(`unlisten ${probe}`);
+      // of a new name: the server may not have noticed yet that the connection before this one is gone
+      const session = `${this.#worker}/${randomBytes(4).toString("hex")}`;
+      if (heard && (await ear.operations.holdSession(session))) ear.session = session;
     } finally {
       if (!heard || this.#over.aborted) void client.end().catch(() => undefined);
     }
     if (heard && !this.#over.aborted) {
       this.#ear = ear;
+      this.#onSession();
       this.#wake();
     }
     return heard;
@@ -147,6 +162,7 @@ export class Waker {
     if (this.#ear !== ear) return;
     this.#ear = undefined;
     this.#flag = "down";
+    if (!this.#over.aborted) this.#onSession();
     if (error !== undefined) this.#log.debug("connection that listens is lost", { queue: this.#queue.name, error });
     this.#wake();
   }

@@ -147,3 +147,20 @@ test("a logger that throws ends nothing", async () => {
   await until(() => handled === 1, "the good one is handled");
   await until(async () => (await unfinished(pgque, queue)).dead === 1, "the bad one is a dead letter");
 });
+
+test("a delayed message is handled when it is due, however rarely the worker maintains", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.send(queue, "later", { delayMs: 700 });
+  const handled: unknown[] = [];
+  await startWorker(pgque, queue, ({ payload }) => void handled.push(payload), { maintainIntervalMs: 3_600_000 });
+  await until(() => handled.length > 0, "it is handled");
+});
+
+test("a worker refuses an exclusive consumer: it would be given the batch in its hands again", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.subscribe(queue, "stream", { mode: "exclusive" });
+  await expect(startWorker(pgque, queue, () => undefined, { consumer: "stream" })).rejects.toMatchObject({
+    code: "INVALID_ARGUMENT",
+    message: expect.stringContaining("consumer 'stream' is exclusive, not shared"),
+  });
+});

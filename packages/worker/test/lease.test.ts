@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
 import { Pgque } from "@pgque/client";
+import type { WorkerOptions } from "@pgque/worker";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
@@ -41,7 +42,7 @@ test("what a worker that was killed had in hand is handled by another, once each
   const queue = await freshQueue(pgque);
   const payloads = Array.from({ length: 40 }, (_, i) => i);
   await pgque.sendMany(queue, payloads);
-  const killed = workerProcess(queue.name);
+  const killed = workerProcess(queue.name, { ...brief, prefetch: 40 });
   const done = new Set<number>();
   let blocked = false;
   killed.stdout?.on("data", (chunk: Buffer) => {
@@ -69,9 +70,64 @@ test("what a worker that was killed had in hand is handled by another, once each
   expect(new Set([...done, 0])).toEqual(new Set(payloads));
 });
 
+test("a worker that was killed is noticed at once: its connection is gone, whatever is left of its lease", async () => {
+  // the server of the tests has not run for half a minute yet
+  await pgque.pool.query(
+    "create or replace function pgque.session_grace() returns interval language sql immutable return interval '0 s'",
+  );
+  const queue = await freshQueue(pgque);
+  await pgque.send(queue, 0);
+  const killed = workerProcess(queue.name, { leaseMs: 600_000, heartbeatIntervalMs: 60_000 });
+  let blocked = false;
+  killed.stdout?.on("data", (chunk: Buffer) => (blocked ||= chunk.toString().includes("blocked")));
+  await until(async () => {
+    const { rows } = await pgque.pool.query("select from pgque.heartbeat where session is not null");
+    return blocked && rows.length > 0;
+  }, "it is handled, by a worker that has said under which session");
+  const attempts: number[] = [];
+  await startWorker(pgque, queue, ({ attempt }) => void attempts.push(attempt));
+  killed.kill("SIGKILL");
+  await until(() => attempts.length > 0, "another worker handles it");
+  expect(attempts).toEqual([2]);
+});
+
+test("a worker that loses the connection it listens on keeps its lease", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.send(queue, "long");
+  const { open, passed } = gate();
+  const attempts: number[] = [];
+  const handler = async ({ attempt }: { attempt: number }): Promise<void> => {
+    attempts.push(attempt);
+    await passed;
+  };
+  const options = { leaseMs: 600_000, heartbeatIntervalMs: 60_000, maintainIntervalMs: 60_000 };
+  const worker = await startWorker(pgque, queue, handler, options);
+  const sessions = async (): Promise<(string | null)[]> => {
+    const { rows } = await pgque.pool.query(
+      "select session from pgque.heartbeat where starts_with(worker, $1) order by alive_until",
+      [worker.name],
+    );
+    return rows.map(({ session }) => session);
+  };
+  await until(async () => attempts.length === 1 && (await sessions()).some(Boolean), "a heartbeat names a session");
+  const before = (await sessions()).length;
+  await pgque.pool.query(
+    `select pg_terminate_backend(l.pid) from pg_locks l
+      where l.locktype = 'advisory' and l.mode = 'ExclusiveLock'
+        and (l.classid::bigint << 32) | l.objid::bigint = pgque.session_key($1)`,
+    [(await sessions()).findLast(Boolean)],
+  );
+  await until(async () => (await sessions()).length > before, "it says that it lives");
+  for (let i = 0; i < 3; i += 1) await pgque.maintain(queue);
+  open();
+  await until(async () => (await unfinished(pgque, queue)).open === 0, "it is acked");
+  expect(attempts).toEqual([1]);
+});
+
 /** A worker in a process of its own: writes what it handled; payload 0 blocks. */
-function workerProcess(queue: string): ChildProcess {
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, "support/worker-process.ts"), queue], {
+function workerProcess(queue: string, options: WorkerOptions): ChildProcess {
+  const script = path.join(import.meta.dirname, "support/worker-process.ts");
+  const child = spawn(process.execPath, [script, queue, JSON.stringify(options)], {
     env: { ...process.env, DATABASE_URL: database.url },
     stdio: ["ignore", "pipe", "inherit"],
   });

@@ -1,4 +1,4 @@
-// A worker to be killed: writes each payload that it has handled; payload 0 is never done.
+// A worker of that queue, with those options, to be killed: writes each payload that it has handled; payload 0 is never done.
 import { Pgque, defineQueue } from "@pgque/client";
 import { Worker } from "@pgque/worker";
 
@@ -14,6 +14,6 @@ const worker = new Worker(
     }
     process.stdout.write(`${String(payload)}\n`);
   },
-  { leaseMs: 1000, heartbeatIntervalMs: 200, prefetch: 40 },
+  JSON.parse(process.argv[3] ?? "{}"),
 );
 await worker.start();
