@@ -137,6 +137,9 @@ create table queue (
   rotation_min_interval interval not null default '30 s' check (rotation_min_interval >= '0'),
   -- how long what every consumer is done with is kept, for consumers that come later
   retention interval not null default '0' check (retention between '0' and '10 years'),
+  -- a consumer that has not received what was sent so long ago is warned of, or dropped; null: never
+  max_lag interval check (max_lag > '0'),
+  max_lag_action text not null default 'warn' check (max_lag_action in ('warn', 'drop')),
   payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
   wake boolean not null default true,
@@ -160,6 +163,18 @@ create table consumer (
 );
 
 comment on table consumer is 'The consumers of each queue.';
+
+-- Consumers that a queue's max_lag has dropped, for whoever misses them; until they subscribe again.
+create table dropped_consumer (
+  queue_id int not null references queue on delete cascade,
+  name text not null,
+  dropped_at timestamptz not null default now(),
+  -- the oldest message that it had not received was sent then
+  oldest_at timestamptz not null,
+  primary key (queue_id, name)
+);
+
+comment on table dropped_consumer is 'Consumers that were dropped because they lagged behind for longer than max_lag.';
 
 -- schema/12_require.sql
 
@@ -193,9 +208,17 @@ set search_path from current
 as $$
 declare
   found_id int;
+  dropped dropped_consumer;
 begin
   select c.id into found_id from consumer c where c.queue_id = require_consumer.queue_id and c.name = consumer;
   if found_id is null then
+    select * into dropped from dropped_consumer d where d.queue_id = require_consumer.queue_id and d.name = consumer;
+    if found then
+      raise exception using
+        errcode = 'PQ002',
+        message = format('consumer not registered: %s was dropped at %s, it had not received what was sent at %s', consumer, dropped.dropped_at, dropped.oldest_at),
+        hint = 'The queue''s max_lag did that. Register it again with subscribe(queue, consumer), and let it keep up.';
+    end if;
     raise exception using
       errcode = 'PQ002',
       message = format('consumer not registered: %s', coalesce(consumer, 'NULL')),
@@ -737,7 +760,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,payload_bytes_max,wake}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -767,6 +790,8 @@ begin
          rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
          rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
          retention = coalesce((options ->> 'retention')::interval, q.retention),
+         max_lag = case when options ? 'max_lag' then (options ->> 'max_lag')::interval else q.max_lag end,
+         max_lag_action = coalesce(options ->> 'max_lag_action', q.max_lag_action),
          payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
          wake = coalesce((options ->> 'wake')::boolean, q.wake)
    where q.id = queue_id;
@@ -775,7 +800,33 @@ exception
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, payload_bytes_max 1 to 1000000000, wake true or false.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false.';
+end
+$$;
+
+-- Sets one option of a queue that exists. An unknown option or a bad value is an error that says what is allowed. NULL is for max_lag: none.
+-- The options of PgQue's ticker are accepted and do nothing: there are no ticks.
+create function set_queue_config(queue text, param text, value text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+begin
+  if param in ('ticker_max_count', 'ticker_max_lag', 'ticker_idle_period', 'ticker_paused') then
+    return 1;
+  end if;
+  perform queue_options(jsonb_build_object(param, value));
+  if value is null and param <> 'max_lag' then
+    raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
+  end if;
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  perform configure_queue(of_queue, jsonb_build_object(param, value));
+  -- payload_bytes_max and wake are written into them
+  perform generate_functions(of_queue);
+  return 1;
 end
 $$;
 
@@ -879,6 +930,7 @@ begin
   if start_from is null and not exists (select from consumer c where c.queue_id = of_queue) then
     start_from := 'earliest';
   end if;
+  delete from dropped_consumer d where d.queue_id = of_queue and d.name = consumer;
   perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(start_from, 'latest'));
   return 1;
 end
@@ -2670,6 +2722,86 @@ begin
 end
 $$;
 
+-- schema/54_max_lag.sql
+
+-- Consumers that lag behind. What one consumer has not received is kept for it, and with it the space of all. A queue's max_lag says for
+-- how long; then the consumer is warned of, whenever a segment is full, or dropped. Nothing is dropped without having asked for it.
+
+-- When the oldest message was sent that a consumer has not received; null: it has received all. Judged by the first hundred that wait, and
+-- not by retries and delayed messages, which are older than they have waited.
+create function oldest_unreceived_at(queue_id int, consumer_id int) returns timestamptz
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  oldest_at timestamptz;
+begin
+  execute format($sql$
+    select min(m.created_at)
+      from (
+        select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev
+          from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
+          join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+      ) p
+     cross join lateral (
+       select m.id, m.seq, m.consumer_id, m.created_at
+         from message_%1$s m
+        where m.lane = 0
+          and (m.txid, m.seq) > (
+            case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
+            case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
+        order by m.lane, m.txid, m.seq
+        limit 100
+     ) m
+     where m.consumer_id is null and m.id = m.seq
+  $sql$, queue_id) into oldest_at using consumer_id;
+  return oldest_at;
+end
+$$;
+
+-- Looks at the consumers of a queue with a max_lag: drops, if it is to, and returns how many; else warns,
+-- if it is about to rotate.
+create function check_lag(queue_id int) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  settings queue;
+  reader record;
+  dropped int := 0;
+begin
+  select * into settings from queue q where q.id = queue_id;
+  if settings.max_lag is null then
+    return 0;
+  end if;
+  for reader in
+    select c.id, c.name, l.oldest_at
+      from consumer c
+     cross join lateral (select oldest_unreceived_at(check_lag.queue_id, c.id) as oldest_at offset 0) l
+     where c.queue_id = check_lag.queue_id and l.oldest_at < clock_timestamp() - settings.max_lag
+  loop
+    if settings.max_lag_action = 'drop' then
+      insert into dropped_consumer (queue_id, name, oldest_at) values (check_lag.queue_id, reader.name, reader.oldest_at);
+      delete from consumer c where c.id = reader.id;
+      dropped := dropped + 1;
+    end if;
+    if settings.max_lag_action = 'drop' or segment_is_full(check_lag.queue_id) then
+      raise warning using
+        errcode = 'PQ002',
+        message = format('consumer %s of queue %s %s: it has not received what was sent at %s', quote_literal(reader.name), quote_literal(settings.name),
+          case settings.max_lag_action when 'drop' then 'is dropped' else 'lags' end, reader.oldest_at),
+        hint = format('max_lag of the queue is %s.', settings.max_lag);
+    end if;
+  end loop;
+  return dropped;
+end
+$$;
+
 -- schema/60_rotate.sql
 
 -- Rotation: moving on to the next segment, and truncating drained ones.
@@ -2685,8 +2817,8 @@ volatile
 set search_path from current
 return segment_bytes(queue_id, segment) = 0 and not is_being_truncated(format('message_%s_%s', queue_id, segment)::regclass);
 
--- Moves the insert pointer when the current segment is full; grows the ring when there is no empty one to move to.
-create function move_pointer(queue_id int) returns boolean
+-- The current segment is full, or has taken inserts for long enough.
+create function segment_is_full(queue_id int) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -2695,9 +2827,7 @@ declare
   settings queue;
   pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
   age constant interval := clock_timestamp() - pointer_moved_at(pointer);
-  segments constant int := segment_count(queue_id);
   bytes bigint;
-  next_segment int;
 begin
   select * into settings from queue q where q.id = queue_id;
   if age < settings.rotation_min_interval then
@@ -2705,7 +2835,22 @@ begin
   end if;
   -- not the tables that rotation itself writes to: a queue that rests would rotate for ever
   bytes := segment_bytes(queue_id, pointer_segment(pointer), '{message,outcome}');
-  if bytes = 0 or (bytes < settings.rotation_bytes and age < settings.rotation_period) then
+  return bytes > 0 and (bytes >= settings.rotation_bytes or age >= settings.rotation_period);
+end
+$$;
+
+-- Moves the insert pointer when the current segment is full; grows the ring when there is no empty one to move to.
+create function move_pointer(queue_id int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
+  segments constant int := segment_count(queue_id);
+  next_segment int;
+begin
+  if not segment_is_full(queue_id) then
     return false;
   end if;
   select s into next_segment
@@ -2959,7 +3104,7 @@ begin
   done := maintain_delayed();
   for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by q.id loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
-      done := done + recover(of_queue) + rotate(of_queue);
+      done := done + recover(of_queue) + check_lag(of_queue) + rotate(of_queue);
     end if;
   end loop;
   return done + rotate_heartbeats();
@@ -3007,13 +3152,15 @@ $$;
 -- What operators and dashboards read. Functions, because every queue has tables of its own; read only, and safe to call at any time.
 -- All but queue_status read what they count: call them every few seconds, not in a loop.
 
--- One row a queue. bytes: on disk, without indexes. delayed: what waits for its time, in all tables.
+-- One row a queue. sent_per_second: since the first message in the current segment, what was delivered late or again included. bytes: on
+-- disk, without indexes. delayed: what waits for its time, in all tables.
 create function queue_status(queue text default null) returns table (
   queue_name text,
   consumers int,
   segments int,
   current_segment int,
   rotated_at timestamptz,
+  sent_per_second float8,
   bytes bigint,
   delayed bigint,
   dead_letters bigint
@@ -3029,7 +3176,7 @@ begin
   end if;
   return query
     select q.name, (select count(*)::int from consumer c where c.queue_id = q.id), s.segments, pointer_segment(s.pointer),
-           pointer_moved_at(s.pointer),
+           pointer_moved_at(s.pointer), sent_per_second(q.id),
            (select sum(segment_bytes(q.id, n))::bigint from generate_series(0, s.segments - 1) as n),
            delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id)
       from queue q
@@ -3038,6 +3185,26 @@ begin
      ) s
      where queue_status.queue is null or q.name = queue_status.queue
      order by q.name;
+end
+$$;
+
+-- The rate at which messages come into the current segment of a queue; 0 when nothing is in it.
+create function sent_per_second(queue_id int) returns float8
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  per_second float8;
+begin
+  execute format($sql$
+    select (l.last_value - f.seq + 1) / greatest(extract(epoch from clock_timestamp() - f.created_at), 1)
+      from (select m.seq, m.created_at from message_%1$s_%2$s m where m.lane = 0 order by m.lane, m.txid, m.seq limit 1) f,
+           message_seq_%1$s l
+  $sql$, queue_id, current_segment) into per_second;
+  return coalesce(per_second, 0);
 end
 $$;
 
@@ -3065,7 +3232,7 @@ begin
 end
 $$;
 
--- One row a consumer. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
+-- One row a consumer. received_per_second: in the last minute. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
 -- settled, in so many open batches. received_at: the last receive that found something.
 create function consumer_status(queue text default null) returns table (
   queue_name text,
@@ -3074,7 +3241,8 @@ create function consumer_status(queue text default null) returns table (
   oldest_at timestamptz,
   in_flight bigint,
   open_batches int,
-  received_at timestamptz
+  received_at timestamptz,
+  received_per_second float8
 )
 language plpgsql
 volatile
@@ -3112,6 +3280,11 @@ begin
          and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
        group by p.received_at
     $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
+    execute format($sql$
+      select coalesce(sum(b.messages), 0) / 60.0
+        from batch_%s b
+       where b.consumer_id = $1 and b.created_at > clock_timestamp() - interval '1 min'
+    $sql$, reader.queue_id) into received_per_second using reader.id;
     select coalesce(sum(s.messages - cardinality(s.settled)), 0), count(*)
       into in_flight, open_batches
       from open_batches(reader.queue_id) b

@@ -14,6 +14,9 @@ create table queue (
   rotation_min_interval interval not null default '30 s' check (rotation_min_interval >= '0'),
   -- how long what every consumer is done with is kept, for consumers that come later
   retention interval not null default '0' check (retention between '0' and '10 years'),
+  -- a consumer that has not received what was sent so long ago is warned of, or dropped; null: never
+  max_lag interval check (max_lag > '0'),
+  max_lag_action text not null default 'warn' check (max_lag_action in ('warn', 'drop')),
   payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
   wake boolean not null default true,

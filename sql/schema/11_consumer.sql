@@ -11,3 +11,15 @@ create table consumer (
 );
 
 comment on table consumer is 'The consumers of each queue.';
+
+-- Consumers that a queue's max_lag has dropped, for whoever misses them; until they subscribe again.
+create table dropped_consumer (
+  queue_id int not null references queue on delete cascade,
+  name text not null,
+  dropped_at timestamptz not null default now(),
+  -- the oldest message that it had not received was sent then
+  oldest_at timestamptz not null,
+  primary key (queue_id, name)
+);
+
+comment on table dropped_consumer is 'Consumers that were dropped because they lagged behind for longer than max_lag.';

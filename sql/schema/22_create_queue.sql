@@ -20,7 +20,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,payload_bytes_max,wake}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -50,6 +50,8 @@ begin
          rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
          rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
          retention = coalesce((options ->> 'retention')::interval, q.retention),
+         max_lag = case when options ? 'max_lag' then (options ->> 'max_lag')::interval else q.max_lag end,
+         max_lag_action = coalesce(options ->> 'max_lag_action', q.max_lag_action),
          payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
          wake = coalesce((options ->> 'wake')::boolean, q.wake)
    where q.id = queue_id;
@@ -58,7 +60,33 @@ exception
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, payload_bytes_max 1 to 1000000000, wake true or false.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false.';
+end
+$$;
+
+-- Sets one option of a queue that exists. An unknown option or a bad value is an error that says what is allowed. NULL is for max_lag: none.
+-- The options of PgQue's ticker are accepted and do nothing: there are no ticks.
+create function set_queue_config(queue text, param text, value text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+begin
+  if param in ('ticker_max_count', 'ticker_max_lag', 'ticker_idle_period', 'ticker_paused') then
+    return 1;
+  end if;
+  perform queue_options(jsonb_build_object(param, value));
+  if value is null and param <> 'max_lag' then
+    raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
+  end if;
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  perform configure_queue(of_queue, jsonb_build_object(param, value));
+  -- payload_bytes_max and wake are written into them
+  perform generate_functions(of_queue);
+  return 1;
 end
 $$;
 

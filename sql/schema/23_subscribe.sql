@@ -30,6 +30,7 @@ begin
   if start_from is null and not exists (select from consumer c where c.queue_id = of_queue) then
     start_from := 'earliest';
   end if;
+  delete from dropped_consumer d where d.queue_id = of_queue and d.name = consumer;
   perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(start_from, 'latest'));
   return 1;
 end

@@ -11,8 +11,8 @@ volatile
 set search_path from current
 return segment_bytes(queue_id, segment) = 0 and not is_being_truncated(format('message_%s_%s', queue_id, segment)::regclass);
 
--- Moves the insert pointer when the current segment is full; grows the ring when there is no empty one to move to.
-create function move_pointer(queue_id int) returns boolean
+-- The current segment is full, or has taken inserts for long enough.
+create function segment_is_full(queue_id int) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -21,9 +21,7 @@ declare
   settings queue;
   pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
   age constant interval := clock_timestamp() - pointer_moved_at(pointer);
-  segments constant int := segment_count(queue_id);
   bytes bigint;
-  next_segment int;
 begin
   select * into settings from queue q where q.id = queue_id;
   if age < settings.rotation_min_interval then
@@ -31,7 +29,22 @@ begin
   end if;
   -- not the tables that rotation itself writes to: a queue that rests would rotate for ever
   bytes := segment_bytes(queue_id, pointer_segment(pointer), '{message,outcome}');
-  if bytes = 0 or (bytes < settings.rotation_bytes and age < settings.rotation_period) then
+  return bytes > 0 and (bytes >= settings.rotation_bytes or age >= settings.rotation_period);
+end
+$$;
+
+-- Moves the insert pointer when the current segment is full; grows the ring when there is no empty one to move to.
+create function move_pointer(queue_id int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
+  segments constant int := segment_count(queue_id);
+  next_segment int;
+begin
+  if not segment_is_full(queue_id) then
     return false;
   end if;
   select s into next_segment

@@ -20,7 +20,7 @@ begin
   done := maintain_delayed();
   for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by q.id loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
-      done := done + recover(of_queue) + rotate(of_queue);
+      done := done + recover(of_queue) + check_lag(of_queue) + rotate(of_queue);
     end if;
   end loop;
   return done + rotate_heartbeats();

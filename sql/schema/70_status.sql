@@ -1,13 +1,15 @@
 -- What operators and dashboards read. Functions, because every queue has tables of its own; read only, and safe to call at any time.
 -- All but queue_status read what they count: call them every few seconds, not in a loop.
 
--- One row a queue. bytes: on disk, without indexes. delayed: what waits for its time, in all tables.
+-- One row a queue. sent_per_second: since the first message in the current segment, what was delivered late or again included. bytes: on
+-- disk, without indexes. delayed: what waits for its time, in all tables.
 create function queue_status(queue text default null) returns table (
   queue_name text,
   consumers int,
   segments int,
   current_segment int,
   rotated_at timestamptz,
+  sent_per_second float8,
   bytes bigint,
   delayed bigint,
   dead_letters bigint
@@ -23,7 +25,7 @@ begin
   end if;
   return query
     select q.name, (select count(*)::int from consumer c where c.queue_id = q.id), s.segments, pointer_segment(s.pointer),
-           pointer_moved_at(s.pointer),
+           pointer_moved_at(s.pointer), sent_per_second(q.id),
            (select sum(segment_bytes(q.id, n))::bigint from generate_series(0, s.segments - 1) as n),
            delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id)
       from queue q
@@ -32,6 +34,26 @@ begin
      ) s
      where queue_status.queue is null or q.name = queue_status.queue
      order by q.name;
+end
+$$;
+
+-- The rate at which messages come into the current segment of a queue; 0 when nothing is in it.
+create function sent_per_second(queue_id int) returns float8
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  per_second float8;
+begin
+  execute format($sql$
+    select (l.last_value - f.seq + 1) / greatest(extract(epoch from clock_timestamp() - f.created_at), 1)
+      from (select m.seq, m.created_at from message_%1$s_%2$s m where m.lane = 0 order by m.lane, m.txid, m.seq limit 1) f,
+           message_seq_%1$s l
+  $sql$, queue_id, current_segment) into per_second;
+  return coalesce(per_second, 0);
 end
 $$;
 
@@ -59,7 +81,7 @@ begin
 end
 $$;
 
--- One row a consumer. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
+-- One row a consumer. received_per_second: in the last minute. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
 -- settled, in so many open batches. received_at: the last receive that found something.
 create function consumer_status(queue text default null) returns table (
   queue_name text,
@@ -68,7 +90,8 @@ create function consumer_status(queue text default null) returns table (
   oldest_at timestamptz,
   in_flight bigint,
   open_batches int,
-  received_at timestamptz
+  received_at timestamptz,
+  received_per_second float8
 )
 language plpgsql
 volatile
@@ -106,6 +129,11 @@ begin
          and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
        group by p.received_at
     $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
+    execute format($sql$
+      select coalesce(sum(b.messages), 0) / 60.0
+        from batch_%s b
+       where b.consumer_id = $1 and b.created_at > clock_timestamp() - interval '1 min'
+    $sql$, reader.queue_id) into received_per_second using reader.id;
     select coalesce(sum(s.messages - cardinality(s.settled)), 0), count(*)
       into in_flight, open_batches
       from open_batches(reader.queue_id) b

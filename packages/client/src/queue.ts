@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { field } from "./field.ts";
-import { boolean, integer, name as queueName, problemsOf, refuse, show, type Check } from "./options.ts";
+import { boolean, integer, name as queueName, oneOf, problemsOf, refuse, show, type Check } from "./options.ts";
 
 /** Settings of a queue. They take effect when the queue is created; one that exists keeps its own. */
 export interface QueueOptions {
@@ -14,6 +14,13 @@ export interface QueueOptions {
   rotationMinIntervalMs?: number | undefined;
   /** How long what every consumer is done with is kept, for consumers that start at a time in the past. 0 to 315360000000 (10 years). Default: 0. */
   retentionMs?: number | undefined;
+  /** How old the oldest message may be that a consumer has not received: then `maxLagAction`. At least 1. Default: no limit. */
+  maxLagMs?: number | undefined;
+  /**
+   * `warn`: a warning in the server's log whenever a segment is full. `drop`: the consumer is dropped, and what was kept for it given up; its
+   * receives fail with CONSUMER_NOT_FOUND. Default: `warn`.
+   */
+  maxLagAction?: "warn" | "drop" | undefined;
   /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB). */
   payloadBytesMax?: number | undefined;
   /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
@@ -43,6 +50,8 @@ const checks: Record<keyof QueueDefinition<StandardSchemaV1>, Check> = {
   rotationPeriodMs: integer(1, Number.MAX_SAFE_INTEGER),
   rotationMinIntervalMs: integer(0, Number.MAX_SAFE_INTEGER),
   retentionMs: integer(0, 3650 * 86_400_000),
+  maxLagMs: integer(1, 3650 * 86_400_000),
+  maxLagAction: oneOf("warn", "drop"),
   payloadBytesMax: integer(1, 1_000_000_000),
   wake: boolean,
 };
@@ -78,6 +87,8 @@ export function sqlOptions(options: QueueOptions): Record<string, unknown> {
     rotation_period: milliseconds(options.rotationPeriodMs),
     rotation_min_interval: milliseconds(options.rotationMinIntervalMs),
     retention: milliseconds(options.retentionMs),
+    max_lag: milliseconds(options.maxLagMs),
+    max_lag_action: options.maxLagAction,
     payload_bytes_max: options.payloadBytesMax,
     wake: options.wake,
   };

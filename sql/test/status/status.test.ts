@@ -54,6 +54,21 @@ describe("consumer_status", () => {
   });
 });
 
+test("rates: what was sent since the current segment began, what was received in the last minute", async () => {
+  await makeQueue(a, ["c", "d"]);
+  await fillSegment(a);
+  await receive(a, "c", 60);
+  expect(await status("consumer_status()")).toMatchObject([{ received_per_second: 1 }, { received_per_second: 0 }]);
+  const rate = async (): Promise<number> => Number((await status("queue_status()"))[0]?.["sent_per_second"]);
+  const [first, later] = [await rate(), await rate()];
+  // a hundred messages in what counts as a second at least
+  expect(first).toBeGreaterThan(1);
+  expect(first).toBeLessThanOrEqual(100);
+  expect(later).toBeLessThanOrEqual(first);
+  await maintain(a);
+  expect(await rate()).toBe(0);
+});
+
 test("queue_status has segments, bytes, delayed messages and dead letters", async () => {
   await makeQueue(a, ["c"], { max_retries: 0 });
   await a.query("select pgque.create_queue('other')");
