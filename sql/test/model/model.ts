@@ -5,7 +5,8 @@ import { freshDatabase } from "../../../test/support/database.ts";
 import { pause } from "../cursor/workload.ts";
 import { updatesAndDeletes } from "../support/statistics.ts";
 
-const consumers = ["c", "d"] as const;
+const consumers = ["c", "d", "stream"] as const;
+const exclusive = consumers.indexOf("stream");
 const maxRetries = 2;
 
 type Command =
@@ -103,7 +104,10 @@ class Model {
       { max_retries: maxRetries, rotation_bytes: 8192, rotation_min_interval: "0 s" },
     ]);
     for (const consumer of consumers)
-      await this.#call(`select pgque.subscribe('q', $1, '{"from": "earliest", "mode": "shared"}')`, [consumer]);
+      await this.#call("select pgque.subscribe('q', $1, $2)", [
+        consumer,
+        { from: "earliest", mode: consumer === "stream" ? "exclusive" : "shared" },
+      ]);
   }
 
   async run(one: Command): Promise<void> {
@@ -123,9 +127,11 @@ class Model {
     for (const batch of this.#batches) if (!batch.finished && !batch.doomed) await this.#ack(batch);
     await this.#maintain();
     for (const [consumer, expected] of this.#expected.entries()) {
-      while (expected.ready.size > 0) {
+      const open = (): Batch | undefined => this.#batches.find((b) => b.consumer === consumer && !b.finished);
+      while (expected.ready.size > 0 || open() !== undefined) {
         await this.#receive(consumer, 1000, false);
-        await this.#ack(this.#batches.at(-1) as Batch);
+        const batch = open();
+        if (batch !== undefined) await this.#ack(batch);
       }
       await this.#receive(consumer, 1000, false);
     }
@@ -147,12 +153,26 @@ class Model {
 
   async #receive(consumer: number, max: number, doomed: boolean): Promise<void> {
     const { ready } = this.#expected[consumer] as Expected;
+    const held = consumer === exclusive && this.#batches.find((b) => b.consumer === consumer && !b.finished);
+    // by then the lease has ended
+    if (held && held.doomed) await pause(3);
     const { rows } = await this.#client.query(
       "select batch_id, message_id, attempt from pgque.receive_messages('q', $1, null, $2, $3)",
       [consumers[consumer], max, doomed ? "1 ms" : "1 h"],
     );
     const open = new Map<string, number>(rows.map((row) => [row.message_id, row.attempt]));
     expect(open.size, "a message comes once in a batch").toBe(rows.length);
+    if (held && !held.doomed) {
+      expect({ id: rows[0].batch_id, open }, "an exclusive consumer's open batch comes again").toEqual({
+        id: held.id,
+        open: held.open,
+      });
+      return;
+    }
+    if (held && this.#takeOver(held, open)) {
+      this.#batches.push({ id: rows[0].batch_id, consumer, doomed, all: [...open.keys()], open, finished: false });
+      return;
+    }
     expect(rows.length).toBeLessThanOrEqual(max);
     if (ready.size > 0) expect(rows.length, "something is there").toBeGreaterThan(0);
     for (const [id, attempt] of open) {
@@ -161,6 +181,20 @@ class Model {
     }
     if (rows.length > 0)
       this.#batches.push({ id: rows[0].batch_id, consumer, doomed, all: [...open.keys()], open, finished: false });
+  }
+
+  /** What is left of a batch whose lease has ended, one attempt further; false when nothing is. */
+  #takeOver(held: Batch, open: Map<string, number>): boolean {
+    const expected = this.#expected[held.consumer] as Expected;
+    const rest = new Map<string, number>();
+    for (const [id, attempt] of held.open) {
+      if (attempt > maxRetries) expected.dead.add(id);
+      else rest.set(id, attempt + 1);
+    }
+    held.open.clear();
+    held.finished = true;
+    if (rest.size > 0) expect(open, "the rest of an exclusive consumer's batch, in its place").toEqual(rest);
+    return rest.size > 0;
   }
 
   async #ack(batch: Batch): Promise<void> {
@@ -181,9 +215,13 @@ class Model {
     const expected = this.#expected[batch.consumer] as Expected;
     if (how === "release") {
       await this.#call("select pgque.settle($1, release_ids => $2)", [batch.id, [id]]);
+      for (const other of batch.open.keys()) if (other !== id) expected.acked.add(other);
+      if (batch.consumer === exclusive) {
+        // it stays in its place
+        batch.open = new Map([[id, attempt]]);
+        return;
+      }
       expected.ready.set(id, attempt);
-      batch.open.delete(id);
-      for (const other of batch.open.keys()) expected.acked.add(other);
       batch.open.clear();
       batch.finished = true;
       return;
@@ -229,7 +267,7 @@ class Model {
       expected.due.clear();
     }
     for (const batch of this.#batches) {
-      if (batch.finished || !batch.doomed) continue;
+      if (batch.finished || !batch.doomed || batch.consumer === exclusive) continue;
       for (const [id, attempt] of batch.open) {
         this.#tryAgain(this.#expected[batch.consumer] as Expected, id, attempt, "nack now");
       }
