@@ -1,8 +1,13 @@
+import type { ResolvedOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 
-/** How long until a failed message is tried again: doubles with each attempt; anything from nothing to that, so that what failed together does not come back together. */
-export function retryAfterMs(attempt: number, minMs: number, maxMs: number): number {
-  return Math.random() * Math.min(maxMs, minMs * 2 ** (attempt - 1));
+type RetryOptions = Pick<ResolvedOptions, "retryMinMs" | "retryBackoff" | "retryMaxMs" | "retryJitter">;
+
+/** How long until a message that failed at this attempt is tried again, in whole milliseconds. */
+export function retryAfterMs(attempt: number, options: RetryOptions): number {
+  const { retryMinMs, retryBackoff, retryMaxMs, retryJitter } = options;
+  const grown = retryBackoff === "exponential" ? retryMinMs * 2 ** (attempt - 1) : retryMinMs;
+  return Math.round(Math.min(retryMaxMs, grown) * (retryJitter ? Math.random() : 1));
 }
 
 /** Waits between attempts at a database that does not answer: 100 ms doubling to 5 s, at least half of it. */

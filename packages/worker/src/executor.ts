@@ -105,9 +105,8 @@ export class Executor<Output> {
   }
 
   #failed(message: Message, error: unknown): Outcome {
-    const { log, retryMinMs, retryMaxMs } = this.#options;
-    const afterMs = Math.round(retryAfterMs(message.attempt, retryMinMs, retryMaxMs));
-    log.warn("message failed", {
+    const afterMs = retryAfterMs(message.attempt, this.#options);
+    this.#options.log.warn("message failed", {
       queue: this.#queue,
       message: message.id,
       attempt: message.attempt,

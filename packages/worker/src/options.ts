@@ -33,10 +33,14 @@ export interface WorkerOptions {
   pollMinMs?: number | undefined;
   /** While there is nothing, that wait doubles up to this many milliseconds; the first message brings it back. `pollMinMs` to 600000. Default: 1000. */
   pollMaxMs?: number | undefined;
-  /** A failed message waits this many milliseconds, doubling with each attempt, times a random number from 0 to 1. 0 to 86400000. Default: 1000. */
+  /** A failed message waits this many milliseconds before it is tried again, then … 0 to 86400000. Default: 1000. */
   retryMinMs?: number | undefined;
-  /** … and never longer than this. `retryMinMs` to 86400000 (a day). Default: 3600000 (an hour). */
+  /** … with `exponential` twice as long after each attempt, with `fixed` always as long, … Default: `exponential`. */
+  retryBackoff?: "exponential" | "fixed" | undefined;
+  /** … never longer than this, … `retryMinMs` to 86400000 (a day). Default: 3600000 (an hour). */
   retryMaxMs?: number | undefined;
+  /** … and, if so, times a random number from 0 to 1, so that what failed together does not come back together. Default: true. */
+  retryJitter?: boolean | undefined;
   /** How long `stop()` waits for handlers before it aborts their signal, in milliseconds. 0 to 86400000. Default: 30000. */
   shutdownTimeoutMs?: number | undefined;
   /** Every so many milliseconds the queue is maintained: ended leases, due retries, rotation. 100 to 3600000. Default: 1000. */
@@ -48,7 +52,8 @@ export interface WorkerOptions {
 /** Every option with its value. */
 export type ResolvedOptions = { [Name in keyof WorkerOptions]-?: NonNullable<WorkerOptions[Name]> };
 
-type Numeric = Exclude<keyof WorkerOptions, "consumer" | "listen" | "log">;
+type Other = "consumer" | "listen" | "retryBackoff" | "retryJitter" | "log";
+type Numeric = Exclude<keyof WorkerOptions, Other>;
 
 const dayMs = 86_400_000;
 
@@ -91,6 +96,8 @@ export function resolveOptions(handler: unknown, options: WorkerOptions): Resolv
     ...defaultOptions,
     consumer: defaultConsumer,
     listen: true,
+    retryBackoff: "exponential",
+    retryJitter: true,
     log: standardError,
     prefetch,
     batchSize: prefetch,
@@ -103,18 +110,28 @@ export function resolveOptions(handler: unknown, options: WorkerOptions): Resolv
   return { ...resolved, log: guarded(resolved.log) };
 }
 
+const isBoolean = (value: unknown): boolean => typeof value === "boolean";
+
+/** What the options that are not numbers must be. */
+const otherChecks: Readonly<Record<Other, readonly [(value: unknown) => boolean, string]>> = {
+  consumer: [isName, "a name of 1 to 57 bytes of UTF-8"],
+  listen: [isBoolean, "true or false"],
+  retryBackoff: [(value) => value === "exponential" || value === "fixed", '"exponential" or "fixed"'],
+  retryJitter: [isBoolean, "true or false"],
+  log: [isLogger, "a logger with debug, info, warn and error"],
+};
+
 function valueProblems(handler: unknown, options: WorkerOptions): string[] {
   const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
-    if (name === "consumer") return isName(value) ? [] : [expected(name, "a name of 1 to 57 bytes of UTF-8", value)];
-    if (name === "listen") return typeof value === "boolean" ? [] : [expected(name, "true or false", value)];
-    if (name === "log")
-      return isLogger(value) ? [] : [expected(name, "a logger with debug, info, warn and error", value)];
-    const limits = Object.hasOwn(optionLimits, name) ? optionLimits[name as Numeric] : undefined;
-    if (!limits)
-      return [
-        `unknown option \`${name}\`, known: ${[...Object.keys(optionLimits), "consumer", "listen", "log"].join(", ")}`,
-      ];
-    const [min, max] = limits;
+    if (Object.hasOwn(otherChecks, name)) {
+      const [isFine, what] = otherChecks[name as Other];
+      return isFine(value) ? [] : [expected(name, what, value)];
+    }
+    if (!Object.hasOwn(optionLimits, name)) {
+      const known = [...Object.keys(optionLimits), ...Object.keys(otherChecks)];
+      return [`unknown option \`${name}\`, known: ${known.join(", ")}`];
+    }
+    const [min, max] = optionLimits[name as Numeric];
     const isFine = Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max;
     return isFine ? [] : [expected(name, `an integer from ${min} to ${max}`, value)];
   });

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
-import { freshQueue, gate, startWorker, unfinished } from "./support/worker.ts";
+import { freshQueue, gate, silent, startWorker, unfinished } from "./support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
@@ -163,4 +163,40 @@ test("a worker refuses an exclusive consumer: it would be given the batch in its
     code: "INVALID_ARGUMENT",
     message: expect.stringContaining("consumer 'stream' is exclusive, not shared"),
   });
+});
+
+test.each([
+  ["exponential, up to the longest", { retryMaxMs: 50 }, [10, 20, 40, 50]],
+  ["fixed", { retryBackoff: "fixed" }, [10, 10, 10, 10]],
+] as const)("what fails is tried again after a while: %s", async (_, options, expected) => {
+  const queue = await freshQueue(pgque, { maxRetries: 4 });
+  await pgque.send(queue, "bad");
+  const waits: unknown[] = [];
+  const warn = (_message: string, fields: Record<string, unknown> = {}): void =>
+    void waits.push(fields["retryAfterMs"]);
+  const fail = (): never => {
+    throw new Error("no");
+  };
+  await startWorker(pgque, queue, fail, { retryJitter: false, ...options, log: { ...silent, warn } });
+  await until(async () => (await unfinished(pgque, queue)).dead === 1, "its attempts are used up");
+  expect(waits.slice(0, 4)).toEqual(expected);
+});
+
+test("with jitter, the default, what failed together does not come back together", async () => {
+  const queue = await freshQueue(pgque, { maxRetries: 0 });
+  await pgque.sendMany(
+    queue,
+    Array.from({ length: 200 }, (_, i) => i),
+  );
+  const waits: number[] = [];
+  const warn = (_message: string, fields: Record<string, unknown> = {}): void =>
+    void waits.push(Number(fields["retryAfterMs"]));
+  const fail = (): never => {
+    throw new Error("no");
+  };
+  await startWorker(pgque, queue, fail, { retryMinMs: 1000, retryMaxMs: 1000, log: { ...silent, warn } });
+  await until(() => waits.length === 200, "all have failed");
+  expect(Math.min(...waits)).toBeLessThan(200);
+  expect(Math.max(...waits)).toBeGreaterThan(800);
+  expect(Math.max(...waits)).toBeLessThanOrEqual(1000);
 });

@@ -34,6 +34,8 @@ test.each([
     { consumer: "é".repeat(29) },
     `expected \`consumer\` to be a name of 1 to 57 bytes of UTF-8, got: '${"é".repeat(29)}'`,
   ],
+  [{ retryBackoff: "linear" }, 'expected `retryBackoff` to be "exponential" or "fixed", got: \'linear\''],
+  [{ retryJitter: 0.5 }, "expected `retryJitter` to be true or false, got: 0.5"],
   [{ log: {} }, "expected `log` to be a logger with debug, info, warn and error, got: {}"],
 ])("%j is refused", (options, problem) => {
   expect(problemsOf(options)).toEqual([problem]);
