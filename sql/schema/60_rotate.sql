@@ -253,23 +253,22 @@ begin
 end
 $$;
 
--- One step of rotation: moves the pointer when it is time, then truncates what is drained. In this order, so that the pointer
--- never moves to a segment that this very transaction truncates.
-create function rotate(queue_id int) returns int
+-- Truncates the first segment that is drained. Only one: the lock on it is held until the transaction ends. Comes after move_pointer, so
+-- that the pointer never moves to a segment that this very transaction truncates.
+create function truncate_drained(queue_id int) returns boolean
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  steps int := move_pointer(queue_id)::int;
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
   segment int;
 begin
   for segment in select s from generate_series(0, segment_count(queue_id) - 1) as s where s <> current_segment loop
-    if segment_bytes(queue_id, segment) > 0 then
-      steps := steps + truncate_segment(queue_id, segment)::int;
+    if segment_bytes(queue_id, segment) > 0 and truncate_segment(queue_id, segment) then
+      return true;
     end if;
   end loop;
-  return steps;
+  return false;
 end
 $$;

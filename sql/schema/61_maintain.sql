@@ -1,8 +1,9 @@
 -- Maintenance has no daemon: every worker calls maintain about once a second, and pg_cron or any scheduler may as well. It is
 -- cheap when there is nothing to do, and safe at any rate from any number of sessions: one of them does the work of a queue.
 
--- Recovers and rotates one queue, or without an argument all of them, and delivers what has become due, for whatever queue.
--- Returns the number of things done.
+-- Delivers what has become due, for whatever queue, then recovers and rotates one queue, or without an argument all of them. Returns the
+-- number of things done. A truncation's lock is held until the transaction ends, so it is the last thing done: the queues that were not
+-- looked at are for the next call. The order changes, so that none waits for ever. maintain_all does each in a transaction of its own.
 create function maintain(queue text default null) returns int
 language plpgsql
 volatile
@@ -17,15 +18,44 @@ begin
   if queue is not null then
     perform require_queue(queue);
   end if;
-  done := maintain_delayed();
-  for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by q.id loop
+  done := maintain_delayed() + rotate_heartbeats();
+  for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
-      done := done + recover(of_queue) + check_lag(of_queue) + rotate(of_queue);
+      done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
+      if truncate_drained(of_queue) then
+        return done + 1;
+      end if;
     end if;
   end loop;
-  return done + rotate_heartbeats();
+  return done;
 end
 $$;
+
+create function queue_names() returns text[]
+language sql
+stable
+security definer
+set search_path from current
+begin atomic
+  select coalesce(array_agg(q.name order by q.name), '{}') from queue q;
+end;
+
+-- Maintains every queue, each in a transaction of its own: for pg_cron, or any scheduler. A procedure that commits has no settings of its
+-- own, so the schema is written into it.
+do $do$
+begin
+  execute format('create procedure maintain_all() language plpgsql as %L', format($body$
+declare
+  of_queue text;
+begin
+  foreach of_queue in array %1$s.queue_names() loop
+    perform %1$s.maintain(of_queue);
+    commit;
+  end loop;
+end
+$body$, quote_ident(current_schema())));
+end
+$do$;
 
 -- Moves the heartbeats' pointer every ten minutes, and truncates a table once every heartbeat in it has run out.
 create function rotate_heartbeats() returns int

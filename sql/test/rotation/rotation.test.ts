@@ -145,7 +145,7 @@ describe("the insert pointer", () => {
   test("stays where it is while the queue rests, so that an idle queue costs nothing", async () => {
     await makeQueue(a);
     await drainedSegment(a);
-    await maintain(a);
+    while ((await maintain(a)) > 0);
     const before = await ring(a);
     for (let i = 0; i < 5; i++) expect(await maintain(a)).toBe(0);
     expect(await ring(a)).toEqual(before);

@@ -1,0 +1,50 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+
+let database: TestDatabase;
+let a: pg.Client;
+let b: pg.Client;
+const queues = ["one", "two", "it's"];
+beforeEach(async () => {
+  database = await freshDatabase();
+  [a, b] = [await database.connect(), await database.connect()];
+  for (const queue of queues) await drainedQueue(queue);
+});
+afterEach(() => database.drop());
+
+/** A queue whose current segment is full and drained. */
+async function drainedQueue(queue: string): Promise<void> {
+  await a.query("select pgque.create_queue($1, $2)", [queue, { rotation_bytes: 8192, rotation_min_interval: "0 s" }]);
+  await a.query("select pgque.subscribe($1, 'c')", [queue]);
+  await a.query("select pgque.send_batch($1, array_fill(repeat('x', 100), array[100]))", [queue]);
+  const { rows } = await a.query("select batch_id from pgque.receive($1, 'c') limit 1", [queue]);
+  await a.query("select pgque.ack($1)", [rows[0].batch_id]);
+}
+
+async function emptySegments(): Promise<number> {
+  const { rows } = await a.query(
+    "select sum((pgque.segment_bytes(q.id, 0) = 0)::int)::int as empty from pgque.queue q",
+  );
+  return rows[0].empty;
+}
+
+test("one transaction truncates one segment at most: its lock is held until the transaction ends", async () => {
+  for (let round = 1; round <= queues.length; round += 1) {
+    await a.query("begin");
+    await a.query("select pgque.maintain()");
+    const { rows } = await b.query(
+      "select count(distinct relation)::int as locked from pg_locks where mode = 'AccessExclusiveLock' and relation::regclass::text ~ '^pgque.message_._.$'",
+    );
+    expect(rows).toEqual([{ locked: 1 }]);
+    await a.query("commit");
+    expect(await emptySegments()).toBe(round);
+  }
+});
+
+test("maintain_all maintains every queue, each in a transaction of its own", async () => {
+  await a.query("call pgque.maintain_all()");
+  expect(await emptySegments()).toBe(queues.length);
+  await a.query("begin");
+  await expect(a.query("call pgque.maintain_all()")).rejects.toMatchObject({ code: "2D000" });
+});
