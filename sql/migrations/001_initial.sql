@@ -3437,6 +3437,255 @@ begin atomic
    order by 2 desc;
 end;
 
+-- schema/80_pgque_names.sql
+
+-- PgQue's names for what this schema does, so that its clients work unchanged. Where it is safer than there: receive puts into the batch
+-- only what it returns, and a message is visible as soon as its transaction has committed, without a tick.
+
+create function insert_event(queue_name text, ev_type text, ev_data text) returns bigint
+language sql
+return send(queue_name, ev_type, ev_data, null);
+
+create function register_consumer(queue_name text, consumer_name text) returns int
+language sql
+return subscribe(queue_name, consumer_name);
+
+create function unregister_consumer(queue_name text, consumer_name text) returns int
+language sql
+return unsubscribe(queue_name, consumer_name);
+
+create function finish_batch(batch_id bigint) returns int
+language sql
+return ack(batch_id);
+
+create function event_retry(batch_id bigint, event_id bigint, retry_seconds int) returns int
+language sql
+return nack(batch_id, array[event_id], make_interval(secs => retry_seconds));
+
+create function maint() returns int
+language sql
+return maintain();
+
+-- Delivers what has become due.
+create function maint_retry_events() returns int
+language sql
+security definer
+set search_path from current
+return maintain_delayed();
+
+-- There are no ticks. What schedules them goes on working: the number of queues, …
+create function ticker() returns bigint
+language sql
+return cardinality(queue_names())::bigint;
+
+-- … no tick made, …
+create function ticker(queue_name text) returns bigint
+language plpgsql
+security definer
+set search_path from current
+as $$
+begin
+  perform require_queue(queue_name);
+  return null;
+end
+$$;
+
+-- … and where the queue stands: a number that grows with what is sent.
+create function force_next_tick(queue_name text) returns bigint
+language sql
+security definer
+set search_path from current
+return coalesce(pg_sequence_last_value(format('message_seq_%s', require_queue(queue_name))::regclass), 0);
+
+create function force_tick(queue_name text) returns bigint
+language sql
+return force_next_tick(queue_name);
+
+-- schema/81_subconsumer.sql
+
+-- Subconsumers: PgQue's name for the workers of a shared consumer. One needs no registration here; what was registered is the consumer.
+-- Like an exclusive consumer, a subconsumer that asks again is given what is left of its open batch.
+
+-- Registers the consumer, shared, unless it is there. 1 new, 0 exists.
+create function subscribe_subconsumer(queue text, consumer text, subconsumer text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform check_name('subconsumer', subconsumer);
+  return subscribe(queue, consumer, '{"mode": "shared"}');
+end
+$$;
+
+-- The open batch of a subconsumer again, or the next one. dead_interval: how long the batch is its alone without a touch_subconsumer; null:
+-- a week, the longest lease there is.
+create function receive_coop(queue text, consumer text, subconsumer text, max_return int default 100, dead_interval interval default null)
+returns setof message
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+  reader constant int := require_consumer(of_queue, consumer);
+  open bigint;
+begin
+  perform require_read_committed('receive_coop');
+  perform check_name('subconsumer', subconsumer);
+  select b.batch_id into open from open_batches(of_queue) b where b.consumer_id = reader and b.worker = subconsumer limit 1;
+  if open is not null then
+    return query
+      select m.message_id, open, m.type, m.payload, nullif(m.attempt - 1, 0), m.created_at, null::text, null::text, null::text, null::text
+        from batch_messages(open) m
+       where m.message_id <> all ((batch_state(open)).settled);
+    return;
+  end if;
+  return query
+    select r.message_id, r.batch_id, r.type, r.payload, nullif(r.attempt - 1, 0), r.created_at, null::text, null::text, null::text, null::text
+      from receive_messages(queue, consumer, subconsumer, max_return, coalesce(dead_interval, '7 days')) r;
+end
+$$;
+
+-- Keeps the batches of a subconsumer its own for another dead_interval.
+create function touch_subconsumer(queue text, consumer text, subconsumer text, dead_interval interval default '1 min') returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform require_consumer(require_queue(queue), consumer);
+  perform heartbeat(subconsumer, dead_interval);
+  return 1;
+end
+$$;
+
+-- A subconsumer leaves: 1, or 0 when it has no open batch. batch_handling: what becomes of one; 0: an error, 1: given back to the others.
+create function unsubscribe_subconsumer(queue text, consumer text, subconsumer text, batch_handling int default 0) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+  reader constant int := require_consumer(of_queue, consumer);
+  open bigint[];
+begin
+  if (batch_handling in (0, 1)) is not true then
+    raise exception using errcode = 'PQ004', message = format('expected batch_handling to be 0 (refuse) or 1 (give back), got: %s', coalesce(batch_handling::text, 'NULL'));
+  end if;
+  open := array(select b.batch_id from open_batches(of_queue) b where b.consumer_id = reader and b.worker = subconsumer);
+  if cardinality(open) = 0 then
+    return 0;
+  end if;
+  if batch_handling = 0 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('subconsumer %s has an open batch: %s', quote_literal(subconsumer), array_to_string(open, ', ')),
+      hint = 'Finish it first, or give it back with batch_handling => 1.';
+  end if;
+  perform settle(o.id, release_ids => array(select m.message_id from batch_messages(o.id) m)) from unnest(open) as o(id);
+  return 1;
+end
+$$;
+
+-- schema/82_info.sql
+
+-- What PgQue's clients and dashboards read: its column names, and ours behind them. Ticks are none, so what counts them is null.
+
+create function get_queue_info(queue_name text default null) returns table (
+  queue_name text,
+  queue_ntables int,
+  queue_cur_table int,
+  queue_rotation_period interval,
+  queue_switch_time timestamptz,
+  queue_external_ticker boolean,
+  queue_ticker_paused boolean,
+  queue_ticker_max_count int,
+  queue_ticker_max_lag interval,
+  queue_ticker_idle_period interval,
+  ticker_lag interval,
+  ev_per_sec float8,
+  ev_new bigint,
+  last_tick_id bigint,
+  consumers int,
+  bytes bigint,
+  delayed bigint,
+  dead_letters bigint
+)
+language sql
+volatile
+security definer
+set search_path from current
+begin atomic
+  select s.queue_name, s.segments, s.current_segment, q.rotation_period, s.rotated_at, false, false, null::int, null::interval,
+         null::interval, interval '0', s.sent_per_second, 0::bigint, null::bigint, s.consumers, s.bytes, s.delayed, s.dead_letters
+    from queue_status(get_queue_info.queue_name) s
+    join queue q on q.name = s.queue_name
+   order by s.queue_name;
+end;
+
+-- lag: how long ago the oldest message was sent that can be received. current_batch: the oldest open one.
+create function get_consumer_info(queue_name text default null, consumer_name text default null) returns table (
+  queue_name text,
+  consumer_name text,
+  lag interval,
+  last_seen interval,
+  last_tick bigint,
+  current_batch bigint,
+  next_tick bigint,
+  pending_events bigint,
+  mode text,
+  in_flight bigint,
+  open_batches int
+)
+language sql
+volatile
+security definer
+set search_path from current
+begin atomic
+  select s.queue_name, s.consumer, coalesce(clock_timestamp() - s.oldest_at, '0'), clock_timestamp() - s.received_at, null::bigint,
+         (select b.batch_id from open_batches(q.id) b where b.consumer_id = c.id limit 1), null::bigint, s.depth, c.mode, s.in_flight, s.open_batches
+    from consumer_status(get_consumer_info.queue_name) s
+    join queue q on q.name = s.queue_name
+    join consumer c on c.queue_id = q.id and c.name = s.consumer
+   where get_consumer_info.consumer_name is null
+      or s.consumer = get_consumer_info.consumer_name
+   order by s.queue_name, s.consumer;
+end;
+
+-- What is installed and how it does, a line each: component, status (ok, info or warning) and detail.
+create function status() returns table (component text, status text, detail text)
+language sql
+volatile
+security definer
+set search_path from current
+begin atomic
+  select 'pgque', 'info', version()
+  union all
+  select 'postgresql', 'info', current_setting('server_version')
+  union all
+  select 'maintenance', case when overdue > 0 then 'warning' else 'ok' end,
+         case when overdue > 0
+           then overdue || ' queues have not rotated in twice their period: does something call maintain()?'
+           else 'no queue is overdue'
+         end
+    from (
+      select count(*) as overdue
+        from queue_status() s
+        join queue q on q.name = s.queue_name
+       where s.sent_per_second > 0 and s.rotated_at < clock_timestamp() - 2 * q.rotation_period
+    ) late
+  union all
+  select 'queue ' || s.queue_name, 'info',
+         format('%s consumers, %s segments, %s, %s delayed, %s dead letters', s.consumers, s.segments, pg_size_pretty(s.bytes), s.delayed, s.dead_letters)
+    from queue_status() s;
+end;
+
 -- schema/99_privileges.sql
 
 -- Nothing for PUBLIC: who installed the schema may use it, and whom they grant it to.
