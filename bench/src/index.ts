@@ -1,5 +1,6 @@
 export { runBench, type Run, type RunHooks } from "./run.ts";
-export { BenchOptionError, type BenchOptions } from "./settings.ts";
+export { BenchOptionError } from "./option.ts";
+export type { BenchOptions } from "./settings.ts";
 export { horizonNames, systemNames } from "./registry.ts";
 
 export type { CellDetails, CellResult, Results } from "./report/results.ts";

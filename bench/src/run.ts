@@ -1,21 +1,14 @@
-import os from "node:os";
+import { begin } from "./begin.ts";
 import { horizonNamed, systemNamed } from "./registry.ts";
-import { makeFolder, resultsFolder, writeFolder } from "./report/folder.ts";
+import { samplesCsv } from "./report/csv.ts";
+import { writeFolder } from "./report/folder.ts";
+import { markdownReport } from "./report/md.ts";
 import { silent, type CellPlan, type Progress } from "./report/progress.ts";
-import {
-  failedCell,
-  resultsVersion,
-  type CellResult,
-  type CellSamples,
-  type Machine,
-  type Results,
-} from "./report/results.ts";
+import { failedCell, type CellResult, type CellSamples, type Results } from "./report/results.ts";
 import { evidenceOf, figures, invalidity } from "./scenarios/verdict.ts";
 import { measureXmin } from "./scenarios/xmin.ts";
-import { openServer, type Server } from "./server.ts";
+import type { Server } from "./server.ts";
 import { resolveSettings, type BenchOptions, type Settings } from "./settings.ts";
-
-const scenario = "xmin";
 
 /** Cells shorter than this say which way it goes, not how far. */
 const conclusiveSeconds = 60;
@@ -38,16 +31,10 @@ export interface Run {
  */
 export async function runBench(options: BenchOptions, { signal, progress = silent }: RunHooks = {}): Promise<Run> {
   const settings = resolveSettings(options);
-  const startedAt = new Date();
-  const folder = resultsFolder(settings.resultsFolder, scenario, startedAt);
-  await makeFolder(folder);
   const stop = signal ?? new AbortController().signal;
-  const server = await openServer(settings);
+  const { folder, server, head } = await begin("xmin", settings);
   const results: Results = {
-    schemaVersion: resultsVersion,
-    scenario,
-    startedAt: startedAt.toISOString(),
-    machine: machine(),
+    ...head,
     settings: reportedSettings(settings, server),
     cells: [],
     interrupted: false,
@@ -69,7 +56,7 @@ export async function runBench(options: BenchOptions, { signal, progress = silen
     await server.close();
   }
   results.interrupted = stop.aborted;
-  await writeFolder(folder, results, samples);
+  await writeFolder(folder, results, { "samples.csv": samplesCsv(samples), "report.md": markdownReport(results) });
   return { results, folder };
 }
 
@@ -104,17 +91,6 @@ async function runCell(
     if (signal.aborted) return null;
     return failedCell(identity, error instanceof Error ? error.message : String(error));
   }
-}
-
-function machine(): Machine {
-  const cpus = os.cpus();
-  return {
-    cpu: cpus[0]?.model.trim() ?? "unknown",
-    cores: os.availableParallelism(),
-    memoryBytes: os.totalmem(),
-    platform: `${os.platform()} ${os.release()} ${os.arch()}`,
-    node: process.versions.node,
-  };
 }
 
 function reportedSettings(settings: Settings, server: Server): Results["settings"] {

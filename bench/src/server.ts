@@ -3,6 +3,12 @@ import { startPostgres, type Postgres } from "@pgque/postgres";
 import { Client } from "pg";
 import type { Settings } from "./settings.ts";
 
+/** What decides which server it is and how one of our own is set up. */
+export type ServerSettings = Pick<
+  Settings,
+  "databaseUrl" | "postgresMajor" | "synchronousCommit" | "autovacuumNaptimeSeconds"
+>;
+
 /** Where the cells run: a server of our own, or one we were given. */
 export interface Server {
   /** As in "17.10". */
@@ -38,7 +44,7 @@ const reported = [
 ];
 
 /** Starts an embedded server unless one is given. Databases are made on it and dropped again, nothing else is touched. */
-export async function openServer(settings: Settings): Promise<Server> {
+export async function openServer(settings: ServerSettings): Promise<Server> {
   const embedded = settings.databaseUrl === null ? await startEmbedded(settings) : null;
   const url = embedded?.url ?? settings.databaseUrl ?? "";
   try {
@@ -49,7 +55,7 @@ export async function openServer(settings: Settings): Promise<Server> {
   }
 }
 
-function startEmbedded(settings: Settings): Promise<Postgres> {
+function startEmbedded(settings: ServerSettings): Promise<Postgres> {
   return startPostgres({
     major: settings.postgresMajor,
     durable: true,

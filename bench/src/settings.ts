@@ -1,5 +1,6 @@
-import { majors, type Major } from "@pgque/postgres";
+import type { Major } from "@pgque/postgres";
 import { payloadBytesMin } from "./load/payload.ts";
+import { integer, major, names } from "./option.ts";
 import { horizonNames, systemNames } from "./registry.ts";
 
 /** What a user may choose. Everything has a default, which `quick` changes. */
@@ -65,16 +66,6 @@ export interface Settings {
   postgresMajor: Major;
 }
 
-/** An option that cannot be used, in words for the one who gave it. */
-export class BenchOptionError extends Error {
-  override name = "BenchOptionError";
-  readonly option: string;
-  constructor(option: string, expected: string, got: unknown) {
-    super(`expected \`${option}\` to be ${expected}, got: ${String(got)}`);
-    this.option = option;
-  }
-}
-
 const quickDefaults = { durationSeconds: 15, rate: 0, sendBatch: 10, repeat: 1 };
 const fullDefaults = { durationSeconds: 180, rate: 800, sendBatch: 1, repeat: 3 };
 
@@ -117,25 +108,6 @@ export function resolveSettings(options: BenchOptions): Settings {
 function rotationFor(quick: boolean, heldSeconds: number): Settings["rotation"] {
   if (quick) return { bytes: 4 * 1024 * 1024, minIntervalSeconds: 2 };
   return heldSeconds < 1800 ? { bytes: 8 * 1024 * 1024, minIntervalSeconds: 5 } : null;
-}
-
-function integer(option: string, value: number, min: number, max: number): number {
-  if (Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new BenchOptionError(option, `an integer from ${min} to ${max}`, value);
-}
-
-function major(value: number): Major {
-  const known = majors.find((one) => one === value);
-  if (known === undefined) throw new BenchOptionError("postgres", `one of ${majors.join(", ")}`, value);
-  return known;
-}
-
-function names(option: string, chosen: string[], known: string[]): string[] {
-  const unknown = chosen.find((name) => !known.includes(name));
-  if (unknown !== undefined || chosen.length === 0) {
-    throw new BenchOptionError(option, `some of ${known.join(", ")}`, unknown ?? "nothing");
-  }
-  return [...new Set(chosen)];
 }
 
 /** What one cell is expected to take, for the time left; a backlog may take longer. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { BenchOptionError, resolveSettings, type BenchOptions } from "#src/settings";
+import { BenchOptionError } from "#src/option";
+import { resolveSettings, type BenchOptions } from "#src/settings";
 
 test.each<[BenchOptions, string]>([
   [{ rate: -1 }, "expected `rate` to be an integer from 0 to 1000000, got: -1"],

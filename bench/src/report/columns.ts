@@ -1,4 +1,4 @@
-import { bytes, ms, notMeasured, spread, whole } from "./format.ts";
+import { bytes, micros, ms, notMeasured, ratio, spread, whole } from "./format.ts";
 import type { CellResult } from "./results.ts";
 import { spreadIn, type Row } from "./summary.ts";
 
@@ -13,8 +13,6 @@ const figure =
   (row: Row): string =>
     spread(spreadIn(row, pick), format);
 
-const ratio = (value: number): string => value.toFixed(2);
-const micros = (value: number): string => `${whole(value)} µs`;
 const perMessage = (value: number): string => `${whole(value)} B`;
 const percent = (value: number): string => `${whole(value * 100)} %`;
 const seconds = (value: number): string => `${value.toFixed(1)} s`;

@@ -6,6 +6,10 @@ const grouped = new Intl.NumberFormat("en-US", { maximumFractionDigits: 0 });
 
 export const whole = (value: number): string => grouped.format(value);
 
+export const ratio = (value: number): string => value.toFixed(2);
+
+export const micros = (value: number): string => `${whole(value)} µs`;
+
 export function bytes(value: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];
   let unit = 0;

@@ -2,7 +2,10 @@ import { systemNamed, horizonNamed } from "../registry.ts";
 import { mainColumns, moreColumns, type Column } from "./columns.ts";
 import { caveats, findings } from "./findings.ts";
 import { whole } from "./format.ts";
+import { machineLine } from "./machine.ts";
+import { mdItem as item, mdTable } from "./md-table.ts";
 import type { Results } from "./results.ts";
+import { serverLine } from "./server-line.ts";
 import { rowsOf, spreadIn, type Row } from "./summary.ts";
 
 /** report.md: the tables, what they say, and everything needed to run it again. */
@@ -38,24 +41,21 @@ export function markdownReport(results: Results): string {
     "## Settings",
     settingsLines(results).map(item).join("\n"),
     "## Machine",
-    `${machine.cpu}, ${machine.cores} cores, ${Math.round(machine.memoryBytes / 2 ** 30)} GiB, ${machine.platform}, Node.js ${machine.node}. The harness runs on the same machine as an embedded server.`,
+    machineLine(machine),
   ]
     .filter((part) => part !== "")
     .join("\n\n")
     .concat("\n");
 }
 
-const item = (text: string): string => `- ${text}`;
-
 function table(columns: Column[], rows: Row[]): string {
-  const line = (cells: string[]): string => `| ${cells.join(" | ")} |`;
-  return [
-    line(columns.map(({ head }) => head)),
-    line(columns.map((_, index) => (index < 2 ? "---" : "--:"))),
-    ...rows.map((row) =>
-      line(columns.map(({ cell }, index) => (row.cells.length === 0 && index === 2 ? "error" : cell(row)))),
-    ),
-  ].join("\n");
+  const cells = (row: Row): string[] =>
+    columns.map(({ cell }, index) => (row.cells.length === 0 && index === 2 ? "error" : cell(row)));
+  return mdTable(
+    columns.map(({ head }) => head),
+    rows.map(cells),
+    2,
+  );
 }
 
 function deadByRelation(row: Row): string {
@@ -90,8 +90,6 @@ function settingsLines({ settings }: Results): string[] {
     `${settings.cleanSeconds} s clean, ${settings.heldSeconds} s held, then at most ${settings.recoverySecondsMax} s to drain, with nothing more sent; ${settings.repeat} repeat(s), systems in turn, a fresh database for each cell`,
     `every producer has one connection, every consumer two (receive and finish); all statements prepared`,
     `Pgque rotates ${rotation}`,
-    `PostgreSQL, ${settings.embedded ? "embedded" : "given"}: ${Object.entries(settings.server)
-      .map(([name, value]) => `${name} ${value}`)
-      .join(", ")}`,
+    serverLine(settings),
   ];
 }

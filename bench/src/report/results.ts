@@ -2,6 +2,7 @@ import type { CallTimes } from "../load/load.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
 import type { Sample } from "../measure/sampler.ts";
 import type { Settings } from "../settings.ts";
+import type { Machine } from "./machine.ts";
 
 /** Raised when a field that other programs rely on changes its meaning or goes away. */
 export const resultsVersion = 1;
@@ -67,14 +68,6 @@ export interface CellDetails {
   backlogAfterRecovery: number;
 }
 
-export interface Machine {
-  cpu: string;
-  cores: number;
-  memoryBytes: number;
-  platform: string;
-  node: string;
-}
-
 /** Numbers of the cells of one system and horizon that have any. */
 export interface Spread {
   median: number;
@@ -82,12 +75,16 @@ export interface Spread {
   max: number;
 }
 
-export interface Results {
+/** What results.json begins with, whatever the scenario. */
+export interface ResultsHead {
   schemaVersion: typeof resultsVersion;
   scenario: string;
   /** ISO 8601. */
   startedAt: string;
   machine: Machine;
+}
+
+export interface Results extends ResultsHead {
   settings: ReportedSettings;
   cells: CellResult[];
   /** True when it was stopped before all cells were run. */

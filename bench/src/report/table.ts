@@ -1,22 +1,17 @@
-import Table from "cli-table3";
+import type Table from "cli-table3";
 import { mainColumns } from "./columns.ts";
 import { caveats, findings } from "./findings.ts";
 import { wrap } from "./format.ts";
+import { plainTable } from "./plain-table.ts";
 import type { Results } from "./results.ts";
 import { rowsOf, type Row } from "./summary.ts";
 
-// No lines: the two rows of one system are to be read together, an empty one sets systems apart.
-const noLines = ["top", "bottom", "mid"].flatMap((line) => [line, `${line}-mid`, `${line}-left`, `${line}-right`]);
-const chars = Object.fromEntries([...noLines, "left", "left-mid", "right", "right-mid"].map((name) => [name, ""]));
-
 /** The table for a terminal, and under it what it says in words. */
 export function terminalReport(results: Results): string {
-  const table = new Table({
-    head: mainColumns.map(({ head }) => twoLines(head)),
-    colAligns: mainColumns.map((_, index) => (index < 2 ? "left" : "right")),
-    style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
-    chars: { ...chars, middle: "  " },
-  });
+  const table = plainTable(
+    mainColumns.map(({ head }) => twoLines(head)),
+    2,
+  );
   const rows = rowsOf(results);
   for (const [index, row] of rows.entries()) {
     if (index === 0 || rows[index - 1]?.system !== row.system)

@@ -1,4 +1,5 @@
 import type pg from "pg";
+import { openDatabase } from "../database.ts";
 import type { Load } from "../load/load.ts";
 import { Tally } from "../load/tally.ts";
 import { createBystanderTable } from "../measure/bystander.ts";
@@ -27,25 +28,18 @@ export interface Workbench {
 }
 
 export async function openWorkbench(server: Server, system: System, settings: Settings): Promise<Workbench> {
-  const database = await server.createDatabase();
-  const clients: pg.Client[] = [];
-  const connect = async (role: string, options: { synchronousCommit?: "on" | "off" } = {}): Promise<pg.Client> => {
-    const client = await server.connect(database, role);
-    clients.push(client);
-    await client.query(`set synchronous_commit = ${options.synchronousCommit ?? settings.synchronousCommit}`);
-    return client;
-  };
+  const database = await openDatabase(server, settings.synchronousCommit);
+  const { clients, connect, url } = database;
   const close = async (running?: RunningSystem): Promise<void> => {
     await running?.close?.().catch(() => undefined);
-    await Promise.all(clients.map((client) => client.end().catch(() => undefined)));
-    await server.dropDatabase(database);
+    await database.close();
   };
   try {
     const admin = await connect("admin");
     const pgstattuple = await createPgstattuple(admin);
     await createBystanderTable(admin, settings.bystanderRows);
     const tally = new Tally();
-    const running = await system.open({ ...settings, admin, connect, url: server.urlFor(database), tally });
+    const running = await system.open({ ...settings, admin, connect, url, tally });
     // What setting up left behind, in catalogs too, is not the load's.
     await flushStatistics(clients, server.major);
     await admin.query("vacuum");
