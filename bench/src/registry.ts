@@ -3,11 +3,12 @@ import { repeatableRead } from "./horizons/repeatable-read.ts";
 import type { Horizon } from "./horizons/horizon.ts";
 import { pgqueWorker } from "./systems/pgque-worker.ts";
 import { pgque } from "./systems/pgque.ts";
+import { skipLockedDelete } from "./systems/skip-locked-delete.ts";
 import { skipLocked } from "./systems/skip-locked.ts";
 import type { System } from "./systems/system.ts";
 
-/** In the order of the tables; pgque-worker runs only when asked for. */
-export const systems: System[] = [pgque, skipLocked, pgqueWorker];
+/** In the order of the tables; pgque-worker and skip-locked-delete run only when asked for. */
+export const systems: System[] = [pgque, skipLocked, skipLockedDelete, pgqueWorker];
 export const horizons: Horizon[] = [none, repeatableRead];
 
 export const systemNames = systems.map(({ name }) => name);

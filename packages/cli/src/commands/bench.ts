@@ -55,7 +55,11 @@ export function benchCommand(): Command {
     .option("--batch <messages>", "the most one receive returns (default: 100)", number)
     .option("--send-batch <messages>", "in one send (default: 1; quick: 10)", number)
     .option("--payload-bytes <bytes>", "(default: 75)", number)
-    .option("--systems <names>", "of pgque, pgque-worker, skip-locked (default: pgque,skip-locked)", list)
+    .option(
+      "--systems <names>",
+      "of pgque, skip-locked, skip-locked-delete, pgque-worker (default: pgque,skip-locked)",
+      list,
+    )
     .option("--horizons <names>", "of none, repeatable-read (default: both)", list)
     .option("--repeat <times>", "(default: 3; quick: 1)", number)
     .option("--results <folder>", "(default: results/<time>-xmin)")
