@@ -1,4 +1,5 @@
 import { install } from "@pgque/sql";
+import type pg from "pg";
 import { dueOf } from "../load/payload.ts";
 import type { Receive, Send, System, Workload } from "./system.ts";
 
@@ -34,13 +35,18 @@ export const pgque: System = {
   },
 };
 
-/** Installs the schema and makes the queue, which rotates as the run's settings say. */
+/** The queue rotates as the run's settings say. */
 export async function prepareQueue({ admin, rotation }: Workload): Promise<void> {
-  await install(admin);
   const options =
     rotation === null
       ? {}
       : { rotation_bytes: rotation.bytes, rotation_min_interval: `${rotation.minIntervalSeconds} s` };
+  await createQueue(admin, options);
+}
+
+/** Installs the schema and makes the queue. */
+export async function createQueue(admin: pg.Client, options: Record<string, unknown>): Promise<void> {
+  await install(admin);
   await admin.query("select pgque.create_queue($1, $2)", [queue, options]);
 }
 
