@@ -1,8 +1,9 @@
 import type { Figure } from "./figure.ts";
+import { finish } from "./finish.ts";
 import { send } from "./send.ts";
 
 /** In the order of the report. */
-export const figures: Figure[] = [send];
+export const figures: Figure[] = [send, finish];
 
 export const figureNames = figures.map(({ name }) => name);
 

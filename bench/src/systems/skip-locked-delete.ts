@@ -14,7 +14,7 @@ const schema = `
 
 const insert = "insert into skip_locked_delete.job (payload) select unnest($1::text[])";
 
-const take = `
+export const take = `
   with picked as materialized (
     select id from skip_locked_delete.job
      order by id

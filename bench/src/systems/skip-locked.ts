@@ -18,7 +18,7 @@ const schema = `
 const insert = "insert into skip_locked.job (payload) select unnest($1::text[])";
 
 // The pick is a CTE and not `id in (select … limit)`: there the planner may run the sub-select again for every row.
-const claim = `
+export const claim = `
   with picked as materialized (
     select id from skip_locked.job
      where state = 'ready'
@@ -32,7 +32,7 @@ const claim = `
    where job.id = picked.id
   returning job.id::text, job.payload`;
 
-const finish = "delete from skip_locked.job where id = any($1::bigint[])";
+export const finish = "delete from skip_locked.job where id = any($1::bigint[])";
 
 /** The textbook queue table. */
 export const skipLocked: System = {
