@@ -7,3 +7,10 @@ export type { CellDetails, CellResult, Results } from "./report/results.ts";
 export type { Progress } from "./report/progress.ts";
 export { terminalProgress } from "./report/terminal-progress.ts";
 export { terminalReport } from "./report/table.ts";
+
+export { runEngine, type EngineHooks, type EngineRun } from "./scenarios/engine.ts";
+export type { EngineOptions } from "./engine-settings.ts";
+export { figureNames } from "./figures/registry.ts";
+export type { EngineResults, FigureResult } from "./report/engine-results.ts";
+export { engineTerminalProgress, type EngineProgress } from "./report/engine-progress.ts";
+export { engineTerminalReport } from "./report/engine-table.ts";

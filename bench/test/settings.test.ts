@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { resolveEngineSettings, type EngineOptions } from "#src/engine-settings";
 import { BenchOptionError } from "#src/option";
 import { resolveSettings, type BenchOptions } from "#src/settings";
 
@@ -11,6 +12,19 @@ test.each<[BenchOptions, string]>([
 ])("%j is refused in words", (options, message) => {
   expect(() => resolveSettings(options)).toThrow(BenchOptionError);
   expect(() => resolveSettings(options)).toThrow(message);
+});
+
+test.each<[EngineOptions, string]>([
+  [
+    { figures: ["speed"] },
+    "expected `figures` to be some of send, finish, wal, idle, latency, backlog, rotation, got: speed",
+  ],
+  [{ figures: [] }, "got: nothing"],
+  [{ repeat: 0 }, "expected `repeat` to be an integer from 1 to 100, got: 0"],
+  [{ postgresMajor: 13 }, "expected `postgres` to be one of 14, 15, 16, 17, 18, got: 13"],
+])("engine, %j is refused in words", (options, message) => {
+  expect(() => resolveEngineSettings(options)).toThrow(BenchOptionError);
+  expect(() => resolveEngineSettings(options)).toThrow(message);
 });
 
 test("without options it is the published scenario: 800 messages/s, 4 producers, 4 consumers, 3 minutes", () => {

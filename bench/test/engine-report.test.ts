@@ -1,0 +1,51 @@
+import { expect, test } from "vitest";
+import { resolveEngineSettings } from "#src/engine-settings";
+import { engineMarkdown } from "#src/report/engine-md";
+import type { EngineResults, FigureResult } from "#src/report/engine-results";
+import { summaryOf } from "#src/report/engine-summary";
+import { engineTerminalReport } from "#src/report/engine-table";
+
+function idle(repeat: number, values: Record<string, number | null>, error: string | null = null): FigureResult {
+  const met = error === null ? true : null;
+  return { name: "idle", repeat, postgres: "17.10", values, target: {}, met, seconds: 1, error };
+}
+
+function results(...figures: FigureResult[]): EngineResults {
+  const settings = resolveEngineSettings({ quick: true, figures: ["idle"] });
+  return {
+    schemaVersion: 1,
+    scenario: "engine",
+    startedAt: "2026-01-31T08:05:00.000Z",
+    machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 34, platform: "linux", node: "24.0.0" },
+    settings: { ...settings, indicative: true, embedded: true, server: { fsync: "on" }, sizes: { idle: { polls: 5 } } },
+    figures,
+    interrupted: false,
+  };
+}
+
+const none = { transactionIds: 0, walBytes: 0, cursors: 0 };
+
+test("the median is compared with the target, and the range is shown", () => {
+  const run = results(idle(1, none), idle(2, { ...none, walBytes: 90 }), idle(3, none));
+  expect(summaryOf(run)[0]?.verdict).toBe("met");
+  expect(engineMarkdown(run)).toContain("| WAL | 0 B (0 B–90 B) | 0 B | met |");
+  const worse = results(idle(1, { ...none, walBytes: 80 }), idle(2, { ...none, walBytes: 90 }), idle(3, none));
+  expect(engineMarkdown(worse)).toContain("- idle: not met: transaction ids 0 (0), WAL 80 B (0 B, not met)");
+  expect(engineMarkdown(worse)).toContain("- sizes: polls 5");
+});
+
+test("a value that could not be measured is neither met nor missed", () => {
+  const run = results(idle(1, { ...none, walBytes: null }));
+  expect(summaryOf(run)[0]?.verdict).toBe("not measured");
+  expect(engineMarkdown(run)).toContain("| WAL | – | 0 B | not measured |");
+});
+
+test("a figure that failed prints its error and no number", () => {
+  const run = results(idle(1, {}, "deadlock detected"));
+  expect(engineMarkdown(run)).toContain("- idle: error: deadlock detected");
+  expect(engineMarkdown(run)).not.toContain("| WAL");
+  const [head = "", , line = "", ...rest] = engineTerminalReport(run).split("\n");
+  expect(head).toContain("measured");
+  expect(line).toMatch(/^idle +error: deadlock detected *$/);
+  expect(rest.join("\n")).not.toContain("WAL");
+});
