@@ -37,18 +37,24 @@ export function program(): Command {
     .description("A Postgres queue for Node.js that stays fast whoever holds the xmin horizon.")
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help, also of a command: pgque worker --help")
-    .addHelpText("after", examples);
+    .addHelpText("after", examples)
+    // a scenario of bench has options by the same names as bench itself
+    .enablePositionalOptions();
   for (const make of [installCommand, uninstallCommand, sqlCommand, workerCommand, benchCommand]) {
     pgque.addCommand(make());
   }
-  for (const command of [pgque, ...pgque.commands]) {
-    command
-      .exitOverride()
-      .showHelpAfterError(`(pgque ${command === pgque ? "" : `${command.name()} `}--help says more)`)
-      // an argument that was mistaken for another may hold a connection string
-      .configureOutput({ writeErr: (text) => process.stderr.write(redact(text)) });
-  }
+  reportHere(pgque, "pgque");
   return pgque;
+}
+
+/** How a command and those below it speak of wrong usage: they throw, and name the help that says more. */
+function reportHere(command: Command, path: string): void {
+  command
+    .exitOverride()
+    .showHelpAfterError(`(${path} --help says more)`)
+    // an argument that was mistaken for another may hold a connection string
+    .configureOutput({ writeErr: (text) => process.stderr.write(redact(text)) });
+  for (const below of command.commands) reportHere(below, `${path} ${below.name()}`);
 }
 
 function report(error: unknown): number {

@@ -50,6 +50,28 @@ const resultsSchema = z.object({
   ),
 });
 
+const engineSchema = z.object({
+  schemaVersion: z.literal(1),
+  scenario: z.literal("engine"),
+  startedAt: z.iso.datetime(),
+  settings: z.looseObject({
+    indicative: z.literal(true),
+    sizes: z.record(z.string(), z.record(z.string(), z.number())),
+  }),
+  figures: z.array(
+    z.object({
+      name: z.string(),
+      repeat: z.int(),
+      postgres: z.string().regex(/^17\.\d+$/),
+      values: z.record(z.string(), z.number().nullable()),
+      target: z.record(z.string(), z.string()),
+      met: z.boolean(),
+      seconds: z.number().positive(),
+      error: z.null(),
+    }),
+  ),
+});
+
 test("a quick run prints results.json, writes the folder and exits with 0", async () => {
   const results = path.join(folder, "complete");
   const run = pgque("bench", "--quick", "--duration", "1", "--results", results, "--json");
@@ -80,6 +102,37 @@ test("Ctrl-C keeps the cells that were measured, stops the server and exits with
   const { cells, interrupted } = JSON.parse(await readFile(path.join(results, "results.json"), "utf8"));
   expect(interrupted).toBe(true);
   expect(cells).toHaveLength(1);
+});
+
+test("engine measures the figures asked for, prints results.json and writes the folder", async () => {
+  const results = path.join(folder, "engine");
+  const run = pgque("bench", "engine", "--quick", "--figures", "idle", "--results", results, "--json");
+  const [output, progress, [exitCode]] = await finished(run);
+
+  expect({ exitCode, progress }).toMatchObject({ exitCode: 0 });
+  const { figures } = engineSchema.parse(JSON.parse(output));
+  expect(figures.map(({ name, repeat }) => [name, repeat])).toEqual([["idle", 1]]);
+  expect((await readdir(results)).sort()).toEqual(["report.md", "results.json"]);
+  expect(JSON.parse(await readFile(path.join(results, "results.json"), "utf8"))).toEqual(JSON.parse(output));
+  expect(await readFile(path.join(results, "report.md"), "utf8")).toMatch(/^- idle: (not )?met: /m);
+  expect(progress).toMatch(/1\/1 idle: (not )?met/);
+});
+
+test.each([
+  [["--rate", "5"], "unknown option '--rate'"],
+  [["--systems", "pgque"], "unknown option '--systems'"],
+  [["--figures", "speed"], "expected `figures` to be some of send, finish, "],
+  [["--repeat", "0"], "expected `repeat` to be an integer from 1 to 100, got: 0"],
+])("engine %j is wrong usage: exit code 2 and what was expected", async (flags, message) => {
+  const [, errors, [exitCode]] = await finished(pgque("bench", "engine", ...flags));
+  expect(exitCode).toBe(2);
+  expect(errors).toContain(message);
+});
+
+test("options of the other scenario before engine's name are refused, not ignored", async () => {
+  const [, errors, [exitCode]] = await finished(pgque("bench", "--quick", "engine"));
+  expect(exitCode).toBe(2);
+  expect(errors).toContain("expected options of the scenario engine after its name, got before it: --quick");
 });
 
 test.each([
