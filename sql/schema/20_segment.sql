@@ -49,6 +49,10 @@ begin
       prev_snapshot pg_snapshot,
       next_snapshot pg_snapshot,
       window_n bigint not null,
+      -- which segments hold the window's messages, and each one's first and last txid. Null: not known, look into all
+      window_segments int[],
+      window_mins xid8[],
+      window_maxs xid8[],
       -- position (txid, seq) of the first and the last message of the batch; the last is where the cursor stands
       first_txid xid8,
       first_seq bigint,

@@ -7,17 +7,42 @@
 -- its xmax, and so in a later window. Sequences, commit order and long writers do not matter. A receive that rolls back
 -- takes its cursor row back with it.
 
--- The statement that reads one page of a window, appends the batch row and returns the messages. with_late: looks for messages
--- of transactions that were open when prev was taken, too. Most windows have none, and to start the scans is what costs.
-create function receive_page(queue_id int, with_late boolean) returns text
+-- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
+create function messages_of_window(source text, before text) returns text
+language sql
+immutable
+return format($sql$
+  (
+    select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+      from %1$s
+       and m.lane = 0
+       and (m.txid, m.seq) > (
+         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
+       )
+       and m.txid < %2$s
+       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+       and (m.consumer_id is null or m.consumer_id = reader)
+     order by m.lane, m.txid, m.seq
+     limit max_messages
+  )
+$sql$, source, before);
+
+-- Where a page is read from.
+--   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
+--   late    the whole ring, and first the messages of transactions that were open when prev_snapshot was taken
+--   part    the segments of part.part, before part.before: see 39_window_segments.sql
+create function page_source(queue_id int, kind text) returns text
 language plpgsql
 set search_path from current
 as $generate$
 declare
-  late text := '';
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), 'pg_snapshot_xmax(position.next_snapshot)');
 begin
-  if with_late then
-    late := $sql$
+  if kind = 'window' then
+    return window_messages;
+  elsif kind = 'late' then
+    return format($sql$
   (
     select m.*
       from pg_snapshot_xip(position.prev_snapshot) as late(txid)
@@ -36,28 +61,28 @@ begin
      limit max_messages
   )
   union all
-$sql$;
+$sql$, queue_id) || window_messages;
   end if;
-  return format(replace($sql$
+  -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
+  return format('(select m.* from (%s) m order by m.txid, m.seq)', (
+    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), 'part.before'), ' union all ')
+      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+  ));
+end
+$generate$;
+
+-- The statement that reads one page of a window, appends the batch row and returns the messages.
+create function receive_page(queue_id int, kind text) returns text
+language plpgsql
+set search_path from current
+as $generate$
+begin
+  return format($sql$
     return query
     with window_messages as materialized (
       select *
         from (
-          -- late messages
-          (
-            select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
-              from message_%1$s m
-             where m.lane = 0
-               and (m.txid, m.seq) > (
-                 case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-                 case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
-               )
-               and m.txid < pg_snapshot_xmax(position.next_snapshot)
-               and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-               and (m.consumer_id is null or m.consumer_id = reader)
-             order by m.lane, m.txid, m.seq
-             limit max_messages
-          )
+          %2$s
         ) page
        limit max_messages
     ),
@@ -68,7 +93,7 @@ $sql$;
     ),
     new_batch as (
       insert into batch_%1$s (
-        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n,
+        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
         first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, still_open, worker, lease_until
       )
       select current_segment, reader, position.n + 1,
@@ -77,10 +102,13 @@ $sql$;
              case when not k.keeps_window then position.prev_snapshot end,
              case when not k.keeps_window then position.next_snapshot end,
              case when k.keeps_window then position.window_n else position.n + 1 end,
-             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, p.messages < max_messages,
+             case when not k.keeps_window then position.window_segments end,
+             case when not k.keeps_window then position.window_mins end,
+             case when not k.keeps_window then position.window_maxs end,
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, p.messages < max_messages%3$s,
              (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, clock_timestamp() + lease
         from picked p,
-             (select position.segment = current_segment and attempt_no = 1) as k(keeps_window),
+             (select position.segment = current_segment and attempt_no = 1 and position.window_n is not null) as k(keeps_window),
              -- offset 0: evaluated once
              (
                select case when position.n %% 64 = 0
@@ -94,17 +122,79 @@ $sql$;
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
       from window_messages m
      cross join new_batch b;
-$sql$, '          -- late messages', late), queue_id);
+$sql$, queue_id, page_source(queue_id, kind), case when kind = 'part' then ' and not part.more' else '' end);
 end
 $generate$;
+
+-- The statements that read a window part by part, and return from the function with the first page that has something; empty for a ring
+-- that is not worth it.
+create function receive_parts(queue_id int) returns text
+language plpgsql
+set search_path from current
+as $generate$
+begin
+  if segment_count(queue_id) <= segments_looked_into() then
+    return '';
+  end if;
+  return format($parts$
+    if attempt_no = 1 and position.last_txid >= pg_snapshot_xmax(position.prev_snapshot) then
+      if position.window_segments is null then
+        select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
+          from find_window_segments(%1$s, position.prev_snapshot, position.next_snapshot) w;
+        -- stored again, with what was found out
+        position.window_n := null;
+      end if;
+      from_txid := position.last_txid;
+      loop
+        select * into part from window_part(position.window_segments, position.window_mins, position.window_maxs, from_txid);
+        exit when part.before is null;
+        %2$s
+        if found then
+          return;
+        end if;
+        from_txid := part.before;
+      end loop;
+      continue;
+    end if;
+$parts$, queue_id, receive_page(queue_id, 'part'));
+end
+$generate$;
+
+-- The statements that read the cursor of a consumer, its newest batch row, from some table of batches. A window is stored in the row that
+-- took it, in the same table.
+create function read_cursor(source text) returns text
+language sql
+immutable
+return format($sql$
+      select b.* into position from %1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
+      is_there := found;
+      if is_there and position.next_snapshot is null then
+        select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
+          into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
+          from %1$s b
+         where b.consumer_id = reader and b.lane = 0 and b.n = position.window_n;
+      end if;
+$sql$, source);
+
+-- The same for the table of the current segment, whichever that is.
+create function read_current_cursor(queue_id int) returns text
+language sql
+stable
+set search_path from current
+begin atomic
+  select string_agg(format('when %s then %s', segment, read_cursor(format('batch_%s_%s', queue_id, segment))), '' order by segment)
+    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
+end;
 
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
 --   1. READ COMMITTED only.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
 --   3. The advisory lock of the cursor, in a statement of its own, so that the next statement's snapshot is taken after it.
 --      An exclusive consumer gets its open batch again, if there is one.
---   4. The newest batch row is the cursor. From here on this transaction holds ACCESS SHARE on every batch table, so no
---      segment is truncated until it ends.
+--   4. The newest batch row is the cursor. If the consumer has rows in the current segment, the newest of them it is: the pointer moves to
+--      empty segments only, and whoever writes a batch row holds the cursor's lock, or by truncating keeps all receivers out. Otherwise
+--      it is looked for in all, and the pointer is read again now that this transaction holds ACCESS SHARE on every batch table and
+--      none of them is truncated until it ends: by the old pointer the new row might go where an older one is not the newest.
 --   5. Messages of transactions that were in progress in prev and finished by next come first: one index probe for each
 --      such transaction. A range scan from xmin(prev) would read an hour of messages behind an hour-old writer.
 --   6. Then the rest of the window. Its lower bound is the row comparison alone: with "txid >=" beside it the b-tree starts
@@ -136,6 +226,9 @@ declare
   position record;
   current_segment smallint;
   started timestamptz;
+  is_there boolean;
+  from_txid xid8;
+  part record;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -157,13 +250,17 @@ begin
     end if;
   end if;
 
-  select b.* into position from batch_%1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
-  if position.next_snapshot is null then
-    select b.prev_snapshot, b.next_snapshot into position.prev_snapshot, position.next_snapshot
-      from batch_%1$s b
-     where b.consumer_id = reader and b.lane = 0 and b.n = position.window_n;
-  end if;
   current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  case current_segment
+    %6$s
+    else
+      -- younger than this function
+      is_there := false;
+  end case;
+  if not is_there then
+    %7$s
+    current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  end if;
   started := clock_timestamp();
 
   for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
@@ -172,7 +269,11 @@ begin
       position.next_snapshot := snapshot_now();
       position.last_txid := '0';
       position.last_seq := -1;
+      position.window_segments := null;
+      position.window_mins := null;
+      position.window_maxs := null;
     end if;
+    %5$s
     if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
        and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
       %3$s
@@ -184,8 +285,9 @@ begin
     end if;
   end loop;
 
-  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again
-  if clock_timestamp() - started > interval '10 ms' then
+  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again. Not one that was slow for other reasons
+  if clock_timestamp() - started > interval '10 ms'
+     and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
     insert into batch_%1$s (
       segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
     ) values (
@@ -196,7 +298,8 @@ begin
 end
 $receive$;
 revoke all on function receive_%1$s(text, text, int, interval) from public
-$ddl$, queue_id, lock_seed('cursor', queue_id), receive_page(queue_id, true), receive_page(queue_id, false));
+$ddl$, queue_id, lock_seed('cursor', queue_id), receive_page(queue_id, 'late'), receive_page(queue_id, 'window'), receive_parts(queue_id),
+  read_current_cursor(queue_id), read_cursor(format('batch_%s', queue_id)));
 end
 $generate$;
 

@@ -165,7 +165,7 @@ begin
 end
 $$;
 
--- Takes ACCESS EXCLUSIVE on all tables of a segment, in one statement. At once, or by waiting 20 ms for readers to end; a
+-- Takes ACCESS EXCLUSIVE on all tables of a segment, in one statement. At once, or by waiting 10 ms for readers to end; a
 -- waiting lock holds up every new reader, so after a failed attempt the next one comes later and later, up to 30 s. A sequence
 -- counts the attempts of all sessions together: 64 * milliseconds since 1970 of the next attempt + failures so far.
 create function lock_segment(queue_id int, segment int) returns boolean
@@ -173,7 +173,7 @@ language plpgsql
 volatile
 set search_path from current
 -- as the function's own setting: set_config would leak into the caller
-set lock_timeout = '20ms'
+set lock_timeout = '10ms'
 as $$
 declare
   register constant regclass := format('lock_attempts_%s', queue_id);
@@ -229,8 +229,8 @@ end
 $$;
 
 -- Copies the cursors that still lie in a segment into the current one.
--- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: every receive holds ACCESS SHARE
--- on all batch tables from before its first look, so none is under way, and taking them here would deadlock.
+-- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: a receive whose cursor lies
+-- here holds ACCESS SHARE on it from before its first look, so none is under way, and taking them here would deadlock.
 create function carry_over(queue_id int, segment int) returns void
 language plpgsql
 volatile

@@ -23,7 +23,7 @@ export async function withQueue<T>(
   try {
     const admin = await database.connect("admin");
     await createQueue(admin, options);
-    await admin.query("select pgque.subscribe($1, $2)", [queue, consumerName]);
+    await admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [queue, consumerName]);
     return await work({ ...database, admin });
   } finally {
     await database.close();

@@ -272,8 +272,8 @@ describe("what schedules ticks and reads figures goes on working", () => {
 });
 
 /** A row as a client writes it for nack: a composite literal. */
-function composite(row: Record<string, unknown> = {}): string {
-  const fields = Object.values(row).map((field) => {
+function composite(row: object = {}): string {
+  const fields = Object.values(row).map((field: string | number | Date | null) => {
     if (field === null) return "";
     const text = field instanceof Date ? field.toISOString() : String(field);
     return `"${text.replaceAll("\\", "\\\\").replaceAll('"', '""')}"`;
