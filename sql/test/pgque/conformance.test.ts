@@ -107,9 +107,9 @@ describe("receive and ack", () => {
   test("rows have PgQue's ten fields and one batch id; the batch comes again until it is acked", async () => {
     await value("send('orders', 'one')");
     const first = await rows("receive('orders', 'billing', 10)");
-    expect(Object.keys(first[0] ?? {})).toEqual([
-      ..."msg_id batch_id type payload retry_count created_at extra1 extra2 extra3 extra4".split(" "),
-    ]);
+    expect(Object.keys(first[0] ?? {})).toEqual(
+      "msg_id batch_id type payload retry_count created_at extra1 extra2 extra3 extra4".split(" "),
+    );
     await value("send('orders', 'two')");
     expect(await rows("receive('orders', 'billing', 10)")).toEqual(first);
     expect(await value("ack($1)", [first[0]?.["batch_id"]])).toBe(1);
