@@ -3,6 +3,7 @@ import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
 import { pause, randomFrom } from "../cursor/workload.ts";
+import { hurryDelayed } from "../support/delayed.ts";
 import { drain, makeQueue } from "../support/queue.ts";
 import { updatesAndDeletes } from "../support/statistics.ts";
 
@@ -18,7 +19,7 @@ export async function deliversOnceAndNotEarly(seconds: number, seed: number): Pr
   const random = randomFrom(seed);
   const admin = await database.connect();
   await makeQueue(admin);
-  await makeBusy(admin);
+  await hurryDelayed(admin);
   const before = await pointer(admin);
   const sent: Ledger = new Map();
   const received: string[] = [];
@@ -57,15 +58,6 @@ export async function deliversOnceAndNotEarly(seconds: number, seed: number): Pr
 async function pointer(admin: pg.Client): Promise<string> {
   const { rows } = await admin.query("select pg_sequence_last_value('pgque.delayed_near_pointer') as value");
   return rows[0].value;
-}
-
-/** The far store begins after half a second, and tables are collected as soon as half of a few pages has been moved. */
-async function makeBusy(admin: pg.Client): Promise<void> {
-  await admin.query(`
-    create or replace function pgque.delayed_near_span() returns interval language sql immutable return interval '0.5 s';
-    create or replace function pgque.pointer_moved_at(pointer bigint) returns timestamptz language sql immutable parallel safe
-      return to_timestamp((pointer >> 10) / 1000.0) - interval '1 min';
-    create or replace function pgque.delayed_bytes_min() returns bigint language sql immutable return 32768`);
 }
 
 /** One transaction with a few messages, that commits or rolls back, at once or after a while. */

@@ -4,6 +4,7 @@ import { ownServer, type OwnServer } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
 import { pause, randomFrom } from "../cursor/workload.ts";
 import { ack, makeQueue, receive, send } from "../support/queue.ts";
+import { everAgain } from "../support/sessions.ts";
 
 interface Ledger {
   /** Its commit was acknowledged: it must arrive. */
@@ -107,29 +108,6 @@ async function maintain(client: pg.Client, phase: { receiving: boolean }): Promi
     await client.query("select pgque.maintain()");
     await pause(20);
   }
-}
-
-/** Runs work on a connection, and on a new one whenever that breaks. */
-async function everAgain(
-  database: OwnServer,
-  wanted: () => boolean,
-  work: (client: pg.Client) => Promise<void>,
-): Promise<void> {
-  while (wanted()) {
-    try {
-      const client = await database.connect();
-      await work(client);
-      await client.end();
-    } catch (error) {
-      if (!isConnectionLoss(error)) throw error;
-      await pause(20);
-    }
-  }
-}
-
-function isConnectionLoss(error: unknown): boolean {
-  const { code = "", message } = error as { code?: string; message: string };
-  return /^(57P0|08|ECONN|EPIPE)/.test(code) || /terminated|not queryable|Connection/.test(message);
 }
 
 async function produce(

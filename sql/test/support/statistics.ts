@@ -9,9 +9,9 @@ export interface TableStatistics {
   deleted: number;
 }
 
-/** The tables of the schema outside the registry that saw an update or a delete. */
+/** The tables of the schema outside the registry that saw an update or a delete. Those of other sessions count once they have ended. */
 export async function updatesAndDeletes(client: pg.Client): Promise<TableStatistics[]> {
-  await client.query("select pg_stat_clear_snapshot()");
+  await freshStatistics(client);
   const { rows } = await client.query(
     `select relname as "table", n_tup_upd::int as updated, n_tup_del::int as deleted
        from pg_stat_all_tables
@@ -22,6 +22,22 @@ export async function updatesAndDeletes(client: pg.Client): Promise<TableStatist
     [registry],
   );
   return rows;
+}
+
+/** What this session has done goes into the statistics at once, not within seconds; PostgreSQL 14 cannot. */
+async function freshStatistics(client: pg.Client): Promise<void> {
+  const { rows } = await client.query("select to_regproc('pg_stat_force_next_flush') is not null as can");
+  if (rows[0].can) await client.query("select pg_stat_force_next_flush()");
+  await client.query("select pg_stat_clear_snapshot()");
+}
+
+/** Rows of the system catalog that were updated or deleted: each has left a dead one. */
+export async function catalogChanges(client: pg.Client): Promise<number> {
+  await client.query("select pg_stat_clear_snapshot()");
+  const { rows } = await client.query(
+    "select sum(n_tup_upd + n_tup_del)::int as changed from pg_stat_sys_tables where schemaname = 'pg_catalog'",
+  );
+  return rows[0].changed;
 }
 
 /** Rows ever inserted into message tables, those of rolled-back transactions included: tells when all statistics have arrived. */
