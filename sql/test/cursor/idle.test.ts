@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type pg from "pg";
 import { ownServer } from "../../../test/support/database.ts";
 import { drain, maintain, makeQueue, receive, send } from "../support/queue.ts";
@@ -6,36 +6,38 @@ import { drain, maintain, makeQueue, receive, send } from "../support/queue.ts";
 /** A server that writes nothing on its own account. */
 const quiet = { wal_level: "minimal", max_wal_senders: 0, autovacuum: false, checkpoint_timeout: "1h" };
 
-test("2,000 idle polls take no transaction id and write no WAL, those that have something to skip one row at the most", async () => {
-  await using database = await ownServer({ settings: quiet });
-  const [client, other] = [await database.connect(), await database.connect()];
-  await makeQueue(client, ["c", "d"], { rotation_min_interval: "1 hour" });
-  await send(client, "one");
-  await drain(client);
-  await drain(client, "d");
-  // another consumer's retry, and an open transaction: both are skipped
-  await send(client, "two");
-  const got = await receive(client, "d");
-  await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [
-    got.batch,
-    got.ids,
-  ]);
-  await drain(client);
-  await other.query("begin");
-  await send(other, "not committed");
-  // the catalog pages that a first call touches are pruned once, after the creation of the queue
-  for (let i = 0; i < 20; i++) await receive(client);
-  for (let i = 0; i < 5; i++) await maintain(client);
+describe("An idle consumer polls without an xid and without WAL, however much it has to skip", () => {
+  test("2,000 polls past an open transaction and the retries of others: one row at the most", async () => {
+    await using database = await ownServer({ settings: quiet });
+    const [client, other] = [await database.connect(), await database.connect()];
+    await makeQueue(client, ["c", "d"], { rotation_min_interval: "1 hour" });
+    await send(client, "one");
+    await drain(client);
+    await drain(client, "d");
+    // another consumer's retry, and an open transaction: both are skipped
+    await send(client, "two");
+    const got = await receive(client, "d");
+    await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [
+      got.batch,
+      got.ids,
+    ]);
+    await drain(client);
+    await other.query("begin");
+    await send(other, "not committed");
+    // the catalog pages that a first call touches are pruned once, after the creation of the queue
+    for (let i = 0; i < 20; i++) await receive(client);
+    for (let i = 0; i < 5; i++) await maintain(client);
 
-  expect(
-    await writtenBy(client, "batch_1", async () => {
-      for (let i = 0; i < 2000; i++) expect((await receive(client)).payloads).toEqual([]);
-    }),
-  ).toBeLessThanOrEqual(1);
-  await writtenBy(client, "delayed_near_0_log", async () => {
-    for (let i = 0; i < 20; i++) expect(await maintain(client)).toBe(0);
+    expect(
+      await writtenBy(client, "batch_1", async () => {
+        for (let i = 0; i < 2000; i++) expect((await receive(client)).payloads).toEqual([]);
+      }),
+    ).toBeLessThanOrEqual(1);
+    await writtenBy(client, "delayed_near_0_log", async () => {
+      for (let i = 0; i < 20; i++) expect(await maintain(client)).toBe(0);
+    });
+    await other.query("rollback");
   });
-  await other.query("rollback");
 });
 
 async function position(client: pg.Client): Promise<{ lsn: string; xmax: string }> {

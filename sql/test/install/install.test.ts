@@ -77,21 +77,27 @@ test("the script for a DBA does the same", async () => {
   expect(await installedVersion(client, { schema: "by_hand" })).toBe(schemaVersion);
 });
 
-test("works as a plain owner of a schema, and gives PUBLIC nothing", async () => {
-  await install(client);
-  await client.query("select pgque.create_queue('q')");
+test("nothing is executable or readable by PUBLIC", async () => {
+  await installWithAll(client);
   const { rows } = await client.query(
-    `select p.proname
-       from pg_proc p
-      where p.pronamespace = 'pgque'::regnamespace
-        and has_function_privilege('public', p.oid, 'execute')`,
+    `select p.oid::regprocedure::text as name from pg_proc p
+      where p.pronamespace = 'pgque'::regnamespace and has_function_privilege('public', p.oid, 'execute')
+      union all
+     select c.oid::regclass::text from pg_class c
+      where c.relnamespace = 'pgque'::regnamespace and case
+              when c.relkind = 'S' then has_sequence_privilege('public', c.oid, 'usage,select,update')
+              when c.relkind in ('r', 'p', 'v', 'm') then
+                has_table_privilege('public', c.oid, 'select,insert,update,delete,truncate,references,trigger')
+                or has_any_column_privilege('public', c.oid, 'select,insert,update,references')
+            end
+      union all
+     select nspname from pg_namespace where nspname = 'pgque' and has_schema_privilege('public', oid, 'usage,create')`,
   );
-  expect(rows.map((row) => row.proname)).toEqual([]);
+  expect(rows).toEqual([]);
 });
 
-test("every function that runs with its owner's rights pins its search_path", async () => {
-  await install(client);
-  await client.query("select pgque.create_queue('q')");
+test("every SECURITY DEFINER function of the schema pins its search_path", async () => {
+  await installWithAll(client);
   const { rows } = await client.query(
     `select p.proname, p.proconfig
        from pg_proc p
@@ -101,3 +107,10 @@ test("every function that runs with its owner's rights pins its search_path", as
   );
   expect(rows).toEqual([]);
 });
+
+/** A queue as it is made, and one whose ring has grown since: everything that is generated. */
+async function installWithAll(client: pg.Client): Promise<void> {
+  await install(client);
+  await client.query("select pgque.create_queue('q'), pgque.create_queue('grown')");
+  await client.query("select pgque.grow_ring(2, 3)");
+}

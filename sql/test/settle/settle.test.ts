@@ -231,18 +231,29 @@ describe("settle", () => {
   });
 });
 
-describe("a lease", () => {
-  test("that has ended gives the messages to others, one attempt further, and the worker cannot ack any more", async () => {
+describe("A worker whose lease is gone cannot ack", () => {
+  test("nor nack or settle: the messages are with others, one attempt further", async () => {
     await send(a, "one", "two");
     const lost = await receive(a, "c", 10, "1 ms");
     await ackSome(a, lost.batch, lost.ids.slice(0, 1));
     expect(await maintain(b)).toBe(1);
-    expect(await ack(a, lost.batch)).toBe(0);
-    expect(await nack(a, lost.batch, lost.ids)).toBe(0);
+    const settle = "select pgque.settle($1, release_ids => $2) as done";
+    const refuse = async (): Promise<void> => {
+      expect(await ack(a, lost.batch)).toBe(0);
+      expect(await ackSome(a, lost.batch, lost.ids)).toBe(0);
+      expect(await nack(a, lost.batch, lost.ids)).toBe(0);
+      expect((await a.query(settle, [lost.batch, lost.ids])).rows).toEqual([{ done: 0 }]);
+    };
+    await refuse();
     const again = await receive(b);
     expect(again).toMatchObject({ payloads: ["two"], attempts: [2] });
+    await refuse();
+    expect(await ack(b, again.batch), "the one that has the lease can").toBe(1);
+    expect(await drain(b)).toEqual([]);
   });
+});
 
+describe("a lease", () => {
   test("lasts as long as its worker's heartbeat", async () => {
     await send(a, "one");
     const got = await receive(a, "c", 10, "1 ms", "worker-1");

@@ -1,0 +1,6 @@
+import { describe, test } from "vitest";
+import { touchesTheSameBuffers } from "./buffers.ts";
+
+describe("Receiving 100 messages touches the same number of buffers at a backlog of 100 and of a million, and with a horizon of zero and of an hour", () => {
+  test("with all of it", () => touchesTheSameBuffers(1_000_000));
+});

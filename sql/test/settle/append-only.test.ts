@@ -1,0 +1,68 @@
+import { describe, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase } from "../../../test/support/database.ts";
+import { until } from "../../../test/support/until.ts";
+import { hurryDelayed } from "../support/delayed.ts";
+import { ack, drain, fillSegment, maintain, makeQueue, receive, ring } from "../support/queue.ts";
+import { messagesInserted, updatesAndDeletes } from "../support/statistics.ts";
+
+describe("No table outside the registry is updated or deleted from", () => {
+  test("by any way that a message, a batch, a worker or a segment can go", async () => {
+    await using database = await freshDatabase();
+    const [client, observer] = [await database.connect(), await database.connect()];
+    await makeQueue(client, ["c", "d"], { max_retries: 1 });
+    await hurryDelayed(client);
+    for (let round = 0; round < 5; round++) await everyWay(client);
+    await drainBoth(client);
+    const letters = await client.query("select from pgque.dead_letter");
+    expect(letters.rowCount, "some died").toBeGreaterThan(0);
+    expect((await ring(client)).bytes.filter((size) => size === 0).length, "segments were truncated").toBeGreaterThan(
+      0,
+    );
+    // a session's statistics are there when it is gone
+    await client.end();
+    await until(async () => (await messagesInserted(observer)) > 500, "its statistics have arrived");
+    expect(await updatesAndDeletes(observer)).toEqual([]);
+  });
+});
+
+/** Sent alone, in batches and delayed; acked, nacked, settled, released; leases that end and that a heartbeat keeps; a rollback. */
+async function everyWay(client: pg.Client): Promise<void> {
+  await fillSegment(client);
+  await client.query(`
+    select pgque.send('q', 'one'), pgque.send('q', 't', 'near', '{"delay": 0.01}'), pgque.send('q', 't', 'far', '{"delay": 1}')`);
+  await client.query(
+    "begin; select pgque.send('q', 'undone'); savepoint s; select pgque.send('q', 'undone'); rollback to s; rollback",
+  );
+  await client.query("select pgque.heartbeat('w', '20 ms')");
+  const lost = await receive(client, "c", 3, "1 ms", "w");
+  const some = await receive(client, "c", 5);
+  await client.query("select pgque.ack($1, $2)", [some.batch, some.ids.slice(0, 1)]);
+  await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '10 ms')", [
+    some.batch,
+    some.ids.slice(1, 3),
+  ]);
+  await client.query("select pgque.settle($1, retry_ids => $2, retry_after => '{0 s}', release_ids => $3)", [
+    some.batch,
+    some.ids.slice(3, 4),
+    some.ids.slice(4),
+  ]);
+  await until(async () => {
+    await maintain(client);
+    const { rows } = await client.query("select from pgque.open_batches(1) where batch_id = $1", [lost.batch]);
+    return rows.length === 0;
+  }, "the lease has ended");
+  expect(await ack(client, lost.batch)).toBe(0);
+  await drainBoth(client);
+}
+
+/** What comes a second time dies for c. */
+async function drainBoth(client: pg.Client): Promise<void> {
+  for (let got = await receive(client); got.ids.length > 0; got = await receive(client)) {
+    const doomed = got.ids.filter((_, i) => got.attempts[i] === 2);
+    await client.query("select pgque.nack(batch_id => $1, message_ids => $2)", [got.batch, doomed]);
+    if (doomed.length < got.ids.length) await ack(client, got.batch);
+  }
+  await drain(client, "d");
+  for (let i = 0; i < 3; i++) await maintain(client);
+}
