@@ -158,7 +158,7 @@ $$;
 -- messages of a finished one may be truncated already.
 create function check_in_batch(batch_id bigint, message_ids bigint[]) returns void
 language plpgsql
-stable
+volatile
 set search_path from current
 as $$
 declare
@@ -177,6 +177,11 @@ begin
     from unnest(message_ids) as m(id)
    where m.id not in (select b.message_id from batch_messages(batch_id) b);
   if strangers is not null then
+    -- while it was looked for, the lease may have ended and the segment been truncated
+    state := batch_state(batch_id);
+    if state.final then
+      return;
+    end if;
     raise exception using
       errcode = 'PQ003',
       message = format('message not in batch %s: %s', batch_id, strangers),

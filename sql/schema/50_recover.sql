@@ -1,6 +1,6 @@
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back,
 -- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
--- worker's session is over. Batches of exclusive consumers stay: see 48_exclusive.sql.
+-- worker's session is over. Each call stops after a quarter of a second: the rest is for the next. Batches of exclusive consumers stay: see 48_exclusive.sql.
 
 create function recover(queue_id int) returns int
 language plpgsql
@@ -10,6 +10,7 @@ as $$
 declare
   batch bigint;
   recovered int := 0;
+  started constant timestamptz := clock_timestamp();
 begin
   for batch in
     with open as materialized (
@@ -29,6 +30,7 @@ begin
      order by o.first_txid, o.first_seq
   loop
     recovered := recovered + recover_batch(batch)::int;
+    exit when clock_timestamp() - started > interval '250 ms';
   end loop;
   return recovered;
 end

@@ -165,9 +165,10 @@ begin
 end
 $$;
 
--- Takes ACCESS EXCLUSIVE on all tables of a segment, in one statement. At once, or by waiting 10 ms for readers to end; a
--- waiting lock holds up every new reader, so after a failed attempt the next one comes later and later, up to 30 s. A sequence
--- counts the attempts of all sessions together: 64 * milliseconds since 1970 of the next attempt + failures so far.
+-- Takes ACCESS EXCLUSIVE on all tables of a segment, in the order in which receivers and acks take theirs. At once, or by waiting 10 ms for
+-- those who read messages to end; a waiting lock holds up every new reader, so only one of the three is waited for, and after a
+-- failed attempt the next one comes later and later, up to 30 s. A sequence counts the attempts of all sessions together:
+-- 64 * milliseconds since 1970 of the next attempt + failures so far.
 create function lock_segment(queue_id int, segment int) returns boolean
 language plpgsql
 volatile
@@ -180,23 +181,19 @@ declare
   attempts constant bigint := pg_sequence_last_value(register);
   failures constant bigint := least(attempts & 63, 20);
   now_ms constant bigint := extract(epoch from clock_timestamp()) * 1000;
-  tables constant text := format('only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
+  may_wait constant boolean := now_ms >= attempts >> 6;
 begin
-  begin
-    execute format('lock table %s in access exclusive mode nowait', tables);
-    return true;
-  exception
-    when lock_not_available then
-      if now_ms < attempts >> 6 then
-        return false;
-      end if;
-  end;
-  execute format('lock table %s in access exclusive mode', tables);
-  perform setval(register, 0);
+  execute format('lock table only outcome_%1$s_%2$s, only batch_%1$s_%2$s in access exclusive mode nowait', queue_id, segment);
+  execute format('lock table only message_%s_%s in access exclusive mode %s', queue_id, segment, case when not may_wait then 'nowait' end);
+  if failures > 0 then
+    perform setval(register, 0);
+  end if;
   return true;
 exception
   when lock_not_available then
-    perform setval(register, ((now_ms + least(30000, 250 * (1 << failures::int))) << 6) | (failures + 1));
+    if may_wait then
+      perform setval(register, ((now_ms + least(30000, 250 * (1 << failures::int))) << 6) | (failures + 1));
+    end if;
     return false;
 end
 $$;
@@ -218,8 +215,9 @@ begin
   if not lock_segment(queue_id, segment) then
     return false;
   end if;
-  -- again, now that no insert into it is under way: somebody may have used an old pointer or subscribed
-  if not segment_is_received(queue_id, segment) then
+  -- both again, now that nothing is under way in it: somebody may have used an old pointer or subscribed, and what came in late may be
+  -- in an open batch by now
+  if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
     return false;
   end if;
   perform carry_over(queue_id, segment);

@@ -26,7 +26,7 @@ export class Worker {
       try {
         await (this.#likely(0.15) ? this.#receiveInTransaction() : this.#receiveAlone());
       } catch (error) {
-        if (!isCancelled(error) && !(error instanceof LeaseLost)) throw error;
+        if (!isCancelled(error)) throw error;
         if (isCancelled(error)) this.#storm.ledger.cancelled += 1;
         this.#pending = undefined;
         await rollBack(this.#client);
@@ -140,10 +140,7 @@ export class Worker {
     } catch (error) {
       if (isConnectionLoss(error) && !this.#pending)
         for (const { delivery, end } of ends) delivery.ends.push({ ...end, certain: false });
-      // with its segment truncated a moment ago, no message is in the batch any more
-      if ((error as { code?: string }).code !== "PQ003") throw error;
-      this.#refused(settled, error);
-      throw new LeaseLost();
+      throw error;
     }
   }
 
@@ -191,9 +188,6 @@ export class Worker {
     return this.#storm.random() < probability;
   }
 }
-
-/** The call failed because the lease is gone. */
-class LeaseLost extends Error {}
 
 interface Settled {
   delivery: Delivery;
