@@ -147,16 +147,17 @@ begin
       from_txid := position.last_txid;
       loop
         select * into part from window_part(position.window_segments, position.window_mins, position.window_maxs, from_txid);
-        exit when part.before is null;
+        -- a segment younger than this function: this once, look into all
+        exit when part.before is null or not part.part <@ %3$L::int[];
         %2$s
         if found then
           return;
         end if;
         from_txid := part.before;
       end loop;
-      continue;
+      continue when part.before is null;
     end if;
-$parts$, queue_id, receive_page(queue_id, 'part'));
+$parts$, queue_id, receive_page(queue_id, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)));
 end
 $generate$;
 

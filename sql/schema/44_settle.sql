@@ -24,17 +24,22 @@ begin
 end
 $$;
 
--- Appends an outcome. False: somebody else was faster, read the state again.
+-- Appends an outcome. False: somebody else was faster, read the state again. The batch is looked for once more: while this waited for a
+-- truncation, it may have been taken away and be gone, and with it the outcome that would have been in the way.
 create function append_outcome(batch_id bigint, n int, final boolean, message_ids bigint[]) returns boolean
 language plpgsql
 volatile
 set search_path from current
+set enable_seqscan = off
 as $$
 declare
   inserted int;
 begin
-  execute format('insert into outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids) values (%2$s, $1, $2, $3, $4) on conflict do nothing',
-    batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
+  execute format($sql$
+    insert into outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids)
+    select %2$s, b.id, $2, $3, $4 from batch_%1$s_%2$s b where b.id = $1
+    on conflict do nothing
+  $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
   get diagnostics inserted = row_count;
   return inserted = 1;
 end
@@ -179,7 +184,7 @@ begin
   if strangers is not null then
     -- while it was looked for, the lease may have ended and the segment been truncated
     state := batch_state(batch_id);
-    if state.final then
+    if state.messages is null or state.final then
       return;
     end if;
     raise exception using
