@@ -1463,6 +1463,27 @@ begin
 end
 $$;
 
+-- schema/38_cursor_position.sql
+
+-- Where a consumer has got to: its window, and the position in it. What receive reads for itself, for whoever only looks.
+create function cursor_position(
+  queue_id int, consumer_id int, out prev pg_snapshot, out next pg_snapshot, out last_txid xid8, out last_seq bigint
+)
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_sort = off
+as $$
+begin
+  execute format($sql$
+    select coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.last_txid, b.last_seq
+      from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
+      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+  $sql$, queue_id) into prev, next, last_txid, last_seq using consumer_id;
+end
+$$;
+
 -- schema/39_window_segments.sql
 
 -- Where a window's messages lie. A receive that looks into every segment of the ring pays for each of them; with a ring that has grown
@@ -2956,11 +2977,7 @@ declare
 begin
   execute format($sql$
     select min(m.created_at)
-      from (
-        select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev
-          from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
-          join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-      ) p
+      from cursor_position(%1$s, $1) p
      cross join lateral (
        select m.id, m.seq, m.consumer_id, m.created_at
          from message_%1$s m
@@ -3506,20 +3523,15 @@ begin
     queue_name := reader.queue_name;
     consumer := reader.name;
     execute format($sql$
-      select count(m.txid), min(m.created_at), p.received_at
-        from (
-          select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next,
-                 (select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = 0 and r.id is not null order by r.n desc limit 1) as received_at
-            from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
-            join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-        ) p
+      select count(m.txid), min(m.created_at),
+             (select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = 0 and r.id is not null order by r.n desc limit 1)
+        from cursor_position(%1$s, $1) p
         left join message_%1$s m
           on m.lane = 0
          and m.txid >= pg_snapshot_xmin(p.prev)
          and (m.consumer_id is null or m.consumer_id = $1)
          and not pg_visible_in_snapshot(m.txid, p.prev)
          and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
-       group by p.received_at
     $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
     execute format($sql$
       select coalesce(sum(b.messages), 0) / 60.0

@@ -16,11 +16,7 @@ declare
 begin
   execute format($sql$
     select min(m.created_at)
-      from (
-        select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev
-          from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
-          join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-      ) p
+      from cursor_position(%1$s, $1) p
      cross join lateral (
        select m.id, m.seq, m.consumer_id, m.created_at
          from message_%1$s m

@@ -114,20 +114,15 @@ begin
     queue_name := reader.queue_name;
     consumer := reader.name;
     execute format($sql$
-      select count(m.txid), min(m.created_at), p.received_at
-        from (
-          select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next,
-                 (select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = 0 and r.id is not null order by r.n desc limit 1) as received_at
-            from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
-            join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-        ) p
+      select count(m.txid), min(m.created_at),
+             (select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = 0 and r.id is not null order by r.n desc limit 1)
+        from cursor_position(%1$s, $1) p
         left join message_%1$s m
           on m.lane = 0
          and m.txid >= pg_snapshot_xmin(p.prev)
          and (m.consumer_id is null or m.consumer_id = $1)
          and not pg_visible_in_snapshot(m.txid, p.prev)
          and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
-       group by p.received_at
     $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
     execute format($sql$
       select coalesce(sum(b.messages), 0) / 60.0

@@ -29,7 +29,7 @@ export const rotation = defineFigure({
   },
   values: {
     rotations: { label: "segments truncated", format: whole },
-    gaveUp: { label: "locks not got within 20 ms", format: whole },
+    gaveUp: { label: "locks not got in time", format: whole },
     waitP50: { label: "lock wait, p50", format: ms },
     waitP99: { label: "lock wait, p99", format: ms },
     waitMax: { label: "lock wait, max", format: ms },

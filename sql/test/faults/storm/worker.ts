@@ -131,7 +131,7 @@ export class Worker {
     try {
       const { rows } = await this.#client.query(`select pgque.${call} as done`, values);
       if (rows[0].done === 0) {
-        this.#refused(settled, new Error("refused"));
+        this.#refused(settled);
         return false;
       }
       if (this.#pending) this.#pending.push(...ends);
@@ -144,11 +144,11 @@ export class Worker {
     }
   }
 
-  #refused(settled: Settled[], cause: unknown): void {
+  #refused(settled: Settled[]): void {
     this.#storm.ledger.refused += 1;
     const [first] = settled;
     if (first && Date.now() < first.delivery.leaseUntil)
-      throw new Error(`refused before the lease ended: batch ${first.delivery.batch} of ${this.#consumer}`, { cause });
+      throw new Error(`refused before the lease ended: batch ${first.delivery.batch} of ${this.#consumer}`);
   }
 
   async #begin(): Promise<void> {
