@@ -81,7 +81,11 @@ test("a worker that was killed is noticed at once: its connection is gone, whate
   let blocked = false;
   killed.stdout?.on("data", (chunk: Buffer) => (blocked ||= chunk.toString().includes("blocked")));
   await until(async () => {
-    const { rows } = await pgque.pool.query("select from pgque.heartbeat where session is not null");
+    const { rows } = await pgque.pool.query(
+      `select from pgque.queue q, pgque.open_batches(q.id) b, pgque.heartbeat h
+        where q.name = $1 and h.worker = b.worker and h.session is not null`,
+      [queue.name],
+    );
     return blocked && rows.length > 0;
   }, "it is handled, by a worker that has said under which session");
   const attempts: number[] = [];
