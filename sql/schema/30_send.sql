@@ -1,5 +1,5 @@
--- Sending. One generated function per queue does the work: its statements are static, so their plans are kept. (Measured,
--- pgbench, 8 clients on 2 cores: raw prepared INSERT 64k/s, generated function 55k/s, dynamic EXECUTE 26k/s.)
+-- Sending. One generated function per queue does the work: its statements are static, so their plans are kept, which
+-- doubles the rate.
 
 -- Writes send_<queue id>: inserts one message into the segment that the pointer names and returns its id.
 create function generate_send(queue_id int) returns void
