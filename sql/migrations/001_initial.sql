@@ -143,6 +143,12 @@ create table queue (
   payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
   wake boolean not null default true,
+  -- sub-logs with cursors of their own. priority: a message's lane is its priority, and higher ones are received first. key: messages of
+  -- one key share a lane, which an ordered consumer receives one batch at a time. Null: one lane
+  lane_by text check (lane_by in ('priority', 'key')),
+  lanes int not null default 1 check (lanes between 1 and 1024),
+  -- every so many batches the lowest priority comes first, so that it is not starved; null: never
+  lowest_first_every int check (lowest_first_every > 1),
   created_at timestamptz not null default now()
 );
 
@@ -156,8 +162,11 @@ create table consumer (
   id int generated always as identity primary key,
   queue_id int not null references queue on delete cascade,
   name text not null check (octet_length(name) between 1 and 57),
-  -- shared: any number of workers, each with batches of its own. exclusive: one batch at a time, handed out again until it is finished
-  mode text not null check (mode in ('exclusive', 'shared')),
+  -- shared: any number of workers, each with batches of its own. exclusive: one batch at a time, handed out again until it is finished.
+  -- ordered: one batch at a time of each lane
+  mode text not null check (mode in ('exclusive', 'shared', 'ordered')),
+  -- what a failed message does to the lane of an ordered consumer: block it until it is tried again, or be skipped and come later
+  on_failure text not null default 'block' check (on_failure in ('block', 'skip')),
   created_at timestamptz not null default now(),
   unique (queue_id, name)
 );
@@ -258,6 +267,8 @@ create table dead_letter (
   consumer text not null,
   message_id bigint not null,
   attempt int not null,
+  lane smallint not null default 0,
+  key text,
   type text not null,
   payload text,
   headers jsonb,
@@ -295,8 +306,14 @@ create type received_message as (
   payload text,
   headers jsonb,
   created_at timestamptz,
-  leased_until timestamptz
+  leased_until timestamptz,
+  -- null on a queue that has none
+  priority int,
+  key text
 );
+
+-- Up to where the batches of a cursor are finished: see 42_open_batches.sql.
+create type settled_line as (settled_before bigint, still_open bigint[]);
 
 -- schema/16_heartbeat.sql
 
@@ -428,6 +445,7 @@ begin
       consumer_id int,
       attempt smallint not null default 1,
       lane smallint not null default 0,
+      key text,
       type text not null,
       payload text,
       headers jsonb
@@ -476,21 +494,30 @@ return format('delayed_%s_%s', store, pointer_segment(pg_sequence_last_value(for
 
 -- schema/18_send_options.sql
 
--- What a send may be told: headers, and when the message is due.
+-- What a send may be told: headers, when the message is due, its priority or its key.
 
 -- Refuses options that are not known, and headers that are not an object.
-create function check_send_options(options jsonb, known text[] default '{headers,delay,at}') returns void
+create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at}') returns void
 language plpgsql
-immutable
+stable
 set search_path from current
 as $$
 declare
+  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
   unknown text;
 begin
   if jsonb_typeof(options) <> 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
   end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> all (known);
+  if (options ? 'priority' and lane_by is distinct from 'priority') or (options ?| '{key,keys}' and lane_by is distinct from 'key') then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s has no %s', (select quote_literal(q.name) from queue q where q.id = queue_id),
+        case when options ? 'priority' then 'priorities' else 'keys' end),
+      hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
+  end if;
+  known := known || '{priority,key}';
+  select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
     raise exception using
       errcode = 'PQ004',
@@ -545,17 +572,93 @@ end
 $$;
 
 -- Stores messages until they are due.
-create function send_later(queue_uid bigint, due_at timestamptz, ids bigint[], type_name text, payloads text[], headers jsonb[]) returns void
+create function send_later(
+  queue_uid bigint, due_at timestamptz, ids bigint[], lanes int[], keys text[], type_name text, payloads text[], headers jsonb[]
+) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
 begin
   execute format($sql$
-    insert into %I (due_at, queue_uid, id, type, payload, headers)
-    select $1, $2, m.id, $3, m.payload, m.headers from unnest($4, $5, $6) as m(id, payload, headers)
+    insert into %I (due_at, queue_uid, id, lane, key, type, payload, headers)
+    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $3, m.payload, m.headers
+      from unnest($4, $5, $6, $7, $8) as m(id, lane, key, payload, headers)
   $sql$, delayed_table(case when due_at > clock_timestamp() + delayed_near_span() then 'far' else 'near' end))
-    using due_at, queue_uid, type_name, ids, payloads, headers;
+    using due_at, queue_uid, type_name, ids, lanes, keys, payloads, headers;
+end
+$$;
+
+-- The priority that a message is sent with, 0 unless options say otherwise; it is the number of its lane.
+create function send_priority(options jsonb, lanes int) returns int
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  priority constant jsonb := options -> 'priority';
+begin
+  if priority is null then
+    return 0;
+  end if;
+  if jsonb_typeof(priority) <> 'number' or priority::text !~ '^[0-9]{1,4}$' or priority::int >= lanes then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected priority to be an integer from 0 to %s, got: %s', lanes - 1, left(priority::text, 100)),
+      hint = 'Higher ones are received first.';
+  end if;
+  return priority::int;
+end
+$$;
+
+-- The key that a message is sent with; null: none.
+create function send_key(options jsonb) returns text
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  perform check_key(options -> 'key');
+  return options ->> 'key';
+end
+$$;
+
+-- The keys of a batch of messages, one each: keys, or key for all, or none.
+create function send_keys(options jsonb, messages int) returns text[]
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if not options ? 'keys' then
+    return array_fill(send_key(options), array[messages]);
+  end if;
+  if options ? 'key' then
+    raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
+  end if;
+  if jsonb_typeof(options -> 'keys') <> 'array' or jsonb_array_length(options -> 'keys') <> messages then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected keys to be an array of %s, as many as payloads, got: %s', messages, left((options -> 'keys')::text, 100)),
+      hint = 'Use null for a message without a key.';
+  end if;
+  perform check_key(k) from jsonb_array_elements(options -> 'keys') as k where k <> 'null';
+  return array(select k.value from jsonb_array_elements_text(options -> 'keys') with ordinality as k(value, n) order by n);
+end
+$$;
+
+create function check_key(key jsonb) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if jsonb_typeof(key) <> 'string' or octet_length(key #>> '{}') > 1000 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected key to be a string of at most 1000 bytes, got: %s', left(key::text, 100)),
+      hint = 'Messages of one key are handled in order.';
+  end if;
 end
 $$;
 
@@ -620,6 +723,8 @@ begin
       consumer_id int,
       attempt smallint not null default 1,
       lane smallint not null default 0,
+      -- what the lane was found by, on a queue with lane_by = key
+      key text,
       type text not null,
       payload text,
       headers jsonb
@@ -659,7 +764,9 @@ begin
       still_open bigint[],
       worker text,
       created_at timestamptz not null default clock_timestamp(),
-      lease_until timestamptz
+      lease_until timestamptz,
+      -- the rest of an ordered batch, which is handed out to nobody before this time
+      waits_until timestamptz
     ) partition by list (segment);
     create index on batch_%1$s (consumer_id, lane, n);
     create index on batch_%1$s (id);
@@ -777,6 +884,7 @@ language plpgsql
 set search_path from current
 as $$
 begin
+  perform generate_lane_of(queue_id);
   perform generate_send(queue_id);
   perform generate_send_batch(queue_id);
   perform generate_receive(queue_id);
@@ -791,7 +899,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake,lane_by,lanes,lowest_first_every}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -824,18 +932,21 @@ begin
          max_lag = case when options ? 'max_lag' then (options ->> 'max_lag')::interval else q.max_lag end,
          max_lag_action = coalesce(options ->> 'max_lag_action', q.max_lag_action),
          payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
-         wake = coalesce((options ->> 'wake')::boolean, q.wake)
+         wake = coalesce((options ->> 'wake')::boolean, q.wake),
+         lane_by = coalesce(options ->> 'lane_by', q.lane_by),
+         lanes = coalesce((options ->> 'lanes')::int, q.lanes),
+         lowest_first_every = case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else q.lowest_first_every end
    where q.id = queue_id;
 exception
   when data_exception or check_violation then
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false, lane_by priority or key, lanes 1 to 1024, lowest_first_every 2 or more.';
 end
 $$;
 
--- Sets one option of a queue that exists. An unknown option or a bad value is an error that says what is allowed. NULL is for max_lag: none.
+-- Sets one option of a queue that exists. An unknown option or a bad value is an error that says what is allowed. NULL is for max_lag and lowest_first_every: none.
 -- The options of PgQue's ticker are accepted and do nothing: there are no ticks.
 create function set_queue_config(queue text, param text, value text) returns int
 language plpgsql
@@ -850,11 +961,15 @@ begin
     return 1;
   end if;
   perform queue_options(jsonb_build_object(param, value));
-  if value is null and param <> 'max_lag' then
+  if value is null and param not in ('max_lag', 'lowest_first_every') then
     raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
   end if;
   perform pg_advisory_xact_lock(lock_key('registry', 0));
-  perform configure_queue(of_queue, jsonb_build_object(param, value));
+  if param in ('lane_by', 'lanes') then
+    perform add_lanes(of_queue, jsonb_build_object(param, value));
+  else
+    perform configure_queue(of_queue, jsonb_build_object(param, value));
+  end if;
   -- payload_bytes_max and wake are written into them
   perform generate_functions(of_queue);
   return 1;
@@ -883,7 +998,7 @@ begin
     raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
   end if;
   insert into queue (id, name) values (new_id, create_queue.queue);
-  perform configure_queue(new_id, checked);
+  perform configure_queue(new_id, lane_options(checked));
   perform create_segment_parents(new_id);
   for segment in 0 .. 2 loop
     perform create_segment(new_id, segment);
@@ -923,6 +1038,7 @@ begin
   perform generate_dispatchers();
   execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
   execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
+  execute format('drop function if exists lane_of_%s', old_id);
   return 1;
 end
 $$;
@@ -930,7 +1046,8 @@ $$;
 -- schema/23_subscribe.sql
 
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
--- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql) or shared.
+-- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
+-- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}') returns int
 language plpgsql
 volatile
@@ -962,7 +1079,13 @@ begin
     start_from := 'earliest';
   end if;
   delete from dropped_consumer d where d.queue_id = of_queue and d.name = consumer;
-  perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(start_from, 'latest'));
+  if options ->> 'mode' = 'ordered' and (select q.lane_by from queue q where q.id = of_queue) is distinct from 'key' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s has no keys to order by', quote_literal(queue)),
+      hint = 'Create it with lane_by = key.';
+  end if;
+  perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(options ->> 'on_failure', 'block'), coalesce(start_from, 'latest'));
   return 1;
 end
 $$;
@@ -989,12 +1112,12 @@ begin
   end if;
   -- under a new number: what was written for the old one alone is nobody's now
   delete from consumer c where c.id = old.id;
-  perform add_consumer(of_queue, old.name, old.mode, start_from);
+  perform add_consumer(of_queue, old.name, old.mode, old.on_failure, start_from);
 end
 $$;
 
--- Adds a consumer and the first row of its cursor.
-create function add_consumer(queue_id int, consumer text, mode text, start_from text) returns void
+-- Adds a consumer and the first rows of its cursors.
+create function add_consumer(queue_id int, consumer text, mode text, on_failure text, start_from text) returns void
 language plpgsql
 volatile
 set search_path from current
@@ -1004,22 +1127,27 @@ declare
   reader int;
   nothing constant pg_snapshot := '1:1:';
   seen pg_snapshot;
-  first_txid xid8 := '0';
-  first_seq bigint := 0;
 begin
   -- no segment is truncated until this consumer can be seen by others
   execute format('lock table message_%1$s, batch_%1$s in access share mode', add_consumer.queue_id);
   seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
-  if start_from not in ('earliest', 'latest') then
-    execute format('select m.txid, m.seq from message_%s m where m.lane = 0 and m.consumer_id is null and m.created_at >= $1 order by m.lane, m.txid, m.seq limit 1', add_consumer.queue_id)
-      into first_txid, first_seq using start_from::timestamptz;
-  end if;
-  insert into consumer (queue_id, name, mode) values (add_consumer.queue_id, consumer, add_consumer.mode) returning id into reader;
+  insert into consumer (queue_id, name, mode, on_failure) values (add_consumer.queue_id, consumer, add_consumer.mode, add_consumer.on_failure)
+    returning id into reader;
+  -- from a time: each lane from the first message that was sent since
   execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
-    values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, 1, 1, $2, $3, $4, $5 - 1, 0, $6)
-  $sql$, add_consumer.queue_id) using reader, case when first_txid > '0' then nothing else seen end, seen, coalesce(first_txid, '0'), coalesce(first_seq, 0),
-    coalesce(first_txid, '0') = '0';
+    insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    select pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, l.lane, 1, 1,
+           case when f.txid is null then $3 else $2 end, $3, coalesce(f.txid, '0'), coalesce(f.seq - 1, -1), 0, f.txid is null
+      from generate_series(0, (select q.lanes from queue q where q.id = %1$s) - 1) as l(lane)
+      left join lateral (
+        select m.txid, m.seq
+          from message_%1$s m
+         where m.lane = l.lane and m.consumer_id is null and m.created_at >= $4
+         order by m.lane, m.txid, m.seq
+         limit 1
+      ) f on true
+  $sql$, add_consumer.queue_id) using reader, nothing, seen,
+    case when start_from in ('earliest', 'latest') then null else start_from::timestamptz end;
 end
 $$;
 
@@ -1054,12 +1182,18 @@ begin
   if jsonb_typeof(options) is distinct from 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of subscribe to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
   end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode');
+  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure');
   if unknown is not null then
-    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode.';
+    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure.';
   end if;
-  if options ->> 'mode' not in ('exclusive', 'shared') then
-    raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive" or "shared", got: %L', options ->> 'mode');
+  if options ->> 'mode' not in ('exclusive', 'shared', 'ordered') then
+    raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive", "shared" or "ordered", got: %L', options ->> 'mode');
+  end if;
+  if options ->> 'on_failure' not in ('block', 'skip') then
+    raise exception using errcode = 'PQ004', message = format('expected on_failure to be "block" or "skip", got: %L', options ->> 'on_failure');
+  end if;
+  if options ? 'on_failure' and options ->> 'mode' is distinct from 'ordered' then
+    raise exception using errcode = 'PQ004', message = 'expected on_failure for a consumer with mode "ordered" alone';
   end if;
 end
 $$;
@@ -1078,6 +1212,135 @@ begin
   delete from consumer c where c.queue_id = require_queue(queue) and c.name = unsubscribe.consumer;
   get diagnostics removed = row_count;
   return removed;
+end
+$$;
+
+-- schema/24_lanes.sql
+
+-- Lanes: sub-logs of a queue, each with a cursor per consumer. Which lane a message goes to is decided when it is sent, by its priority or
+-- by its key.
+
+-- The lane of a key. Our own hash: one of Postgres's may change between its majors, and with it the order. Null for null.
+create function lane_of_key(key text, lanes int) returns int
+language sql
+stable
+strict
+return ((get_byte(sha256(convert_to(key, 'UTF8')), 0) << 8) | get_byte(sha256(convert_to(key, 'UTF8')), 1)) % lanes;
+
+-- Writes lane_of_<queue id>, the lane of a message of a queue with keys; one without a key goes to any. A function that is written into
+-- the plan of the INSERT that calls it: an INSERT that waited while lanes were added is planned again, and uses the new number.
+create function generate_lane_of(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  settings queue;
+begin
+  select * into settings from queue q where q.id = queue_id;
+  if settings.lane_by = 'key' then
+    execute format($ddl$
+create or replace function lane_of_%1$s(key text, message_id bigint) returns int
+language sql
+stable
+return coalesce(%2$I.lane_of_key(key, %3$s), (message_id %% %3$s)::int);
+revoke all on function lane_of_%1$s(text, bigint) from public
+$ddl$, queue_id, current_schema(), settings.lanes);
+  end if;
+end
+$generate$;
+
+-- The options of a new queue with the number of its lanes: ten priorities or 16 slots for keys, unless they say otherwise.
+create function lane_options(options jsonb) returns jsonb
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if options ? 'lanes' and not options ? 'lane_by' then
+    raise exception using
+      errcode = 'PQ004',
+      message = 'expected lanes together with lane_by',
+      hint = 'lane_by = priority or key says which lane a message goes to.';
+  end if;
+  if options ? 'lowest_first_every' and options ->> 'lane_by' is distinct from 'priority' then
+    raise exception using errcode = 'PQ004', message = 'expected lowest_first_every together with lane_by = priority';
+  end if;
+  return jsonb_build_object('lanes', case options ->> 'lane_by' when 'priority' then 10 when 'key' then 16 else 1 end) || options;
+end
+$$;
+
+-- Changes the number of lanes: to more, never to fewer, and with keys only when nothing is left in those there are, so that the order of
+-- a key is kept. Holds senders up for as long as it looks.
+create function add_lanes(queue_id int, options jsonb) returns void
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '1s'
+as $$
+declare
+  old queue;
+  lanes int;
+  taken pg_snapshot;
+begin
+  perform require_read_committed('set_queue_config');
+  select * into old from queue q where q.id = queue_id;
+  if options ? 'lane_by' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('lane_by of queue %s cannot be changed', quote_literal(old.name)),
+      hint = 'Create another queue, and drop this one when it is drained.';
+  end if;
+  perform configure_queue(queue_id, options);
+  select q.lanes into lanes from queue q where q.id = queue_id;
+  if old.lane_by is null or lanes < old.lanes then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected lanes of queue %s to be %s or more, got: %s', quote_literal(old.name), old.lanes, lanes),
+      hint = case when old.lane_by is null then 'It has one lane: it was created without lane_by.' else 'Lanes are added, never taken away.' end;
+  end if;
+  -- no sender has anything uncommitted in the queue, and those that come wait, and then use the new number
+  execute (
+    select format('lock table %s in share row exclusive mode', string_agg(format('only message_%s_%s', queue_id, segment), ', '))
+      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+  );
+  if old.lane_by = 'key' and not is_drained(queue_id) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s is not drained', quote_literal(old.name)),
+      hint = 'Lanes are added when every consumer is done with everything and nothing is delayed: pause its senders, and try again.';
+  end if;
+  taken := snapshot_now();
+  execute format($sql$
+    insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    select pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), c.id, l.lane, 1, 1, $1, $1, '0', -1, 0, true
+      from consumer c
+     cross join generate_series($2, $3 - 1) as l(lane)
+     where c.queue_id = %1$s
+  $sql$, queue_id) using taken, old.lanes, lanes;
+exception
+  when lock_not_available then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s is in use', quote_literal(old.name)),
+      hint = 'A transaction that has sent to it is open. Try again.';
+end
+$$;
+
+-- Every consumer is done with everything that was sent, and nothing waits for its time.
+create function is_drained(queue_id int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  anything boolean;
+begin
+  execute format('select exists (select from message_%s)', queue_id) into anything;
+  return not exists (select from open_batches(queue_id))
+     and delayed_count((select q.uid from queue q where q.id = queue_id)) = 0
+     and (not anything or not exists (
+       select from generate_series(0, segment_count(queue_id) - 1) as ring(segment) where not segment_is_received(queue_id, segment)
+     ));
 end
 $$;
 
@@ -1181,20 +1444,40 @@ select generate_dispatchers();
 -- Sending. One generated function per queue does the work: its statements are static, so their plans are kept, which
 -- doubles the rate.
 
+-- What send and send_batch of a queue have beside seq, id, type, payload and headers: the columns, and their values for one message m.
+create function lane_columns(queue_id int, out columns text, out one text, out many text)
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  case (select q.lane_by from queue q where q.id = queue_id)
+    when 'priority' then
+      select 'lane, ', 'lane, ', 'lane, ' into columns, one, many;
+    when 'key' then
+      select 'lane, key, ', format('lane_of_%s(key, message_id), key, ', queue_id), format('lane_of_%s(m.key, m.id), m.key, ', queue_id)
+        into columns, one, many;
+    else
+      select '', '', '' into columns, one, many;
+  end case;
+end
+$$;
+
 -- Writes send_<queue id>: inserts one message into the segment that the pointer names and returns its id.
 create function generate_send(queue_id int) returns void
 language plpgsql
 set search_path from current
 as $generate$
 declare
+  -- a segment younger than this function is served by the first: receivers read the whole ring
+  insert_into constant text := $sql$
+      insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers);$sql$;
+  lane constant record := lane_columns(queue_id);
   branches text;
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(format($sql$
-    when %2$s then
-      insert into message_%1$s_%2$s (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);$sql$,
-      queue_id, segment), '' order by segment)
+  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, lane.columns, lane.one), '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
@@ -1207,30 +1490,37 @@ as $send$
 declare
   message_id constant bigint := nextval('message_seq_%1$s');
   headers jsonb;
-  due_at timestamptz;
+  due_at timestamptz;%6$s
 begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
   if type_name is null or octet_length(payload) > %3$s or options is not null then
     perform check_send(type_name, payload, %3$s);
-    perform check_send_options(options);
+    perform check_send_options(%1$s, options);
     headers := options -> 'headers';
-    due_at := send_due_at(options);
+    due_at := send_due_at(options);%7$s
     if due_at > clock_timestamp() then
-      perform send_later(%4$s, due_at, array[message_id], type_name, array[payload], array[headers]);
+      perform send_later(%4$s, due_at, array[message_id], %8$s, type_name, array[payload], array[headers]);
       return message_id;
     end if;
   end if;
-  -- a segment younger than this function is served by the first: receivers read the whole ring
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
-    else
-      insert into message_%1$s_0 (seq, id, type, payload, headers) values (message_id, message_id, type_name, payload, headers);
+    else%9$s
   end case;
   %5$s
   return message_id;
 end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id));
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
+  case settings.lane_by when 'priority' then '
+  lane int := 0;' when 'key' then '
+  key text;' else '' end,
+  case settings.lane_by when 'priority' then format('
+    lane := send_priority(options, %s);', settings.lanes) when 'key' then '
+    key := send_key(options);' else '' end,
+  case settings.lane_by when 'priority' then 'array[lane], null'
+    when 'key' then format('array[lane_of_%s(key, message_id)], array[key]', queue_id) else 'null, null' end,
+  format(insert_into, queue_id, 0, lane.columns, lane.one));
 end
 $generate$;
 
@@ -1261,15 +1551,18 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
+  insert_into constant text := $sql$
+      insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers)
+      select %4$sm.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers%5$s) as m(id, payload, headers%6$s);$sql$;
+  lane constant record := lane_columns(queue_id);
   branches text;
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(format($sql$
-    when %2$s then
-      insert into message_%1$s_%2$s (seq, id, type, payload, headers)
-      select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);$sql$,
-      queue_id, segment), '' order by segment)
+  select string_agg(
+           format('when %2$s then ' || insert_into, queue_id, segment, lane.columns, lane.many,
+             case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end),
+           '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
@@ -1282,7 +1575,7 @@ as $send$
 declare
   ids bigint[];
   bytes int;
-  due_at timestamptz;
+  due_at timestamptz;%6$s
 begin
   if payloads is null or array_ndims(payloads) > 1 or headers is not null then
     perform check_send_batch(payloads, headers);
@@ -1292,24 +1585,33 @@ begin
     perform check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
   end if;
   if options is not null then
-    perform check_send_options(options, '{delay,at}');
-    due_at := send_due_at(options);
+    perform check_send_options(%1$s, options, '{delay,at,keys}');
+    due_at := send_due_at(options);%7$s
     if due_at > clock_timestamp() then
-      perform send_later(%4$s, due_at, ids, type_name, payloads, headers);
+      perform send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
       return ids;
     end if;
   end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
-    else
-      insert into message_%1$s_0 (seq, id, type, payload, headers)
-      select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);
+    else%9$s
   end case;
   %5$s
   return ids;
 end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id));
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
+  case settings.lane_by when 'priority' then '
+  lane int := 0;' when 'key' then '
+  keys text[];' else '' end,
+  case settings.lane_by when 'priority' then format('
+    lane := send_priority(options, %s);', settings.lanes) when 'key' then '
+    keys := send_keys(options, cardinality(ids));' else '' end,
+  case settings.lane_by when 'priority' then 'array_fill(lane, array[cardinality(ids)]), null'
+    when 'key' then format('array(select lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys', queue_id)
+    else 'null, null' end,
+  format(insert_into, queue_id, 0, lane.columns, lane.many,
+    case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end));
 end
 $generate$;
 
@@ -1463,24 +1765,43 @@ begin
 end
 $$;
 
--- schema/38_cursor_position.sql
+-- schema/38_cursors.sql
 
--- Where a consumer has got to: its window, and the position in it. What receive reads for itself, for whoever only looks.
-create function cursor_position(
-  queue_id int, consumer_id int, out prev pg_snapshot, out next pg_snapshot, out last_txid xid8, out last_seq bigint
+-- Where consumers have got to, one row for each lane: the window, and the position in it. What receive reads for itself, for whoever else
+-- looks. One consumer's, or of all that the queue has.
+create function cursors(queue_id int, of_consumer int default null) returns table (
+  consumer_id int,
+  lane smallint,
+  n bigint,
+  segment smallint,
+  prev pg_snapshot,
+  next pg_snapshot,
+  last_txid xid8,
+  last_seq bigint,
+  exhausted boolean,
+  settled settled_line
 )
 language plpgsql
 volatile
 set search_path from current
 set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
 set enable_sort = off
 as $$
+#variable_conflict use_column
 begin
-  execute format($sql$
-    select coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.last_txid, b.last_seq
-      from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = 0 order by b.n desc limit 1) b
+  return query execute format($sql$
+    select c.id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
+           b.last_txid, b.last_seq, b.exhausted, (b.settled_before, b.still_open)::settled_line
+      from consumer c
+      join queue q on q.id = c.queue_id
+     cross join generate_series(0, q.lanes - 1) as l(lane)
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-  $sql$, queue_id) into prev, next, last_txid, last_seq using consumer_id;
+     where c.queue_id = %1$s and ($1 is null or c.id = $1)
+  $sql$, cursors.queue_id) using of_consumer;
 end
 $$;
 
@@ -1495,10 +1816,10 @@ language sql
 immutable
 return 4;
 
--- The segments that hold messages from the end of prev_snapshot to that of next_snapshot, with each one's first and last txid. What was
+-- The segments that hold messages of a lane from the end of prev_snapshot to that of next_snapshot, with each one's first and last txid. What was
 -- late, from before the end of prev_snapshot, is read from the whole ring. Some of these messages may not be in the window: that does no harm.
 create function find_window_segments(
-  queue_id int, prev_snapshot pg_snapshot, next_snapshot pg_snapshot, out segments int[], out mins xid8[], out maxs xid8[]
+  queue_id int, lane int, prev_snapshot pg_snapshot, next_snapshot pg_snapshot, out segments int[], out mins xid8[], out maxs xid8[]
 )
 language plpgsql
 volatile
@@ -1516,9 +1837,9 @@ begin
   maxs := '{}';
   for segment in 0 .. segment_count(queue_id) - 1 loop
     execute format($sql$
-      select (select m.txid from message_%1$s_%2$s m where m.lane = 0 and m.txid >= $1 and m.txid < $2 order by m.lane, m.txid, m.seq limit 1) as first,
-             (select m.txid from message_%1$s_%2$s m where m.lane = 0 and m.txid >= $1 and m.txid < $2 order by m.lane desc, m.txid desc, m.seq desc limit 1) as last
-    $sql$, queue_id, segment) into ends using pg_snapshot_xmax(prev_snapshot), pg_snapshot_xmax(next_snapshot);
+      select (select m.txid from message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane, m.txid, m.seq limit 1) as first,
+             (select m.txid from message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane desc, m.txid desc, m.seq desc limit 1) as last
+    $sql$, queue_id, segment) into ends using pg_snapshot_xmax(prev_snapshot), pg_snapshot_xmax(next_snapshot), lane;
     if ends.first is not null then
       segments := segments || segment;
       mins := mins || ends.first;
@@ -1559,14 +1880,14 @@ $$;
 -- takes its cursor row back with it.
 
 -- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
-create function messages_of_window(source text, before text) returns text
+create function messages_of_window(source text, lane text, before text) returns text
 language sql
 immutable
 return format($sql$
   (
-    select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+    select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
       from %1$s
-       and m.lane = 0
+       and m.lane = %3$s
        and (m.txid, m.seq) > (
          case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
          case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
@@ -1577,18 +1898,18 @@ return format($sql$
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before);
+$sql$, source, before, lane);
 
--- Where a page is read from.
+-- Where a page of a lane is read from.
 --   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
 --   late    the whole ring, and first the messages of transactions that were open when prev_snapshot was taken
 --   part    the segments of part.part, before part.before: see 39_window_segments.sql
-create function page_source(queue_id int, kind text) returns text
+create function page_source(queue_id int, lane text, kind text) returns text
 language plpgsql
 set search_path from current
 as $generate$
 declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), 'pg_snapshot_xmax(position.next_snapshot)');
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)');
 begin
   if kind = 'window' then
     return window_messages;
@@ -1598,9 +1919,9 @@ begin
     select m.*
       from pg_snapshot_xip(position.prev_snapshot) as late(txid)
      cross join lateral (
-       select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+       select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
          from message_%1$s m
-        where m.lane = 0
+        where m.lane = %2$s
           and m.txid = late.txid
           and (m.txid, m.seq) > (position.last_txid, position.last_seq)
           and (m.consumer_id is null or m.consumer_id = reader)
@@ -1612,21 +1933,23 @@ begin
      limit max_messages
   )
   union all
-$sql$, queue_id) || window_messages;
+$sql$, queue_id, lane) || window_messages;
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
   return format('(select m.* from (%s) m order by m.txid, m.seq)', (
-    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), 'part.before'), ' union all ')
+    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before'), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));
 end
 $generate$;
 
 -- The statement that reads one page of a window, appends the batch row and returns the messages.
-create function receive_page(queue_id int, kind text) returns text
+create function receive_page(queue_id int, lane text, kind text) returns text
 language plpgsql
 set search_path from current
 as $generate$
+declare
+  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
 begin
   return format($sql$
     return query
@@ -1644,10 +1967,10 @@ begin
     ),
     new_batch as (
       insert into batch_%1$s (
-        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+        segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
         first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, still_open, worker, lease_until
       )
-      select current_segment, reader, position.n + 1,
+      select current_segment, reader, %4$s, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
              -- a window is stored once per segment, its further batches refer to it
              case when not k.keeps_window then position.prev_snapshot end,
@@ -1663,23 +1986,24 @@ begin
              -- offset 0: evaluated once
              (
                select case when position.n %% 64 = 0
-                        then move_settled_line(%1$s, reader, 0, position.n, (position.settled_before, position.still_open)::settled_line)
+                        then move_settled_line(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::settled_line)
                         else (position.settled_before, position.still_open)::settled_line
                       end as line
                offset 0
              ) l
       returning id, lease_until
     )
-    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
+    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
       from window_messages m
      cross join new_batch b;
-$sql$, queue_id, page_source(queue_id, kind), case when kind = 'part' then ' and not part.more' else '' end);
+$sql$, queue_id, page_source(queue_id, lane, kind), case when kind = 'part' then ' and not part.more' else '' end, lane,
+    case lane_by when 'priority' then lane else 'null::int' end);
 end
 $generate$;
 
 -- The statements that read a window part by part, and return from the function with the first page that has something; empty for a ring
 -- that is not worth it.
-create function receive_parts(queue_id int) returns text
+create function receive_parts(queue_id int, lane text) returns text
 language plpgsql
 set search_path from current
 as $generate$
@@ -1691,7 +2015,7 @@ begin
     if attempt_no = 1 and position.last_txid >= pg_snapshot_xmax(position.prev_snapshot) then
       if position.window_segments is null then
         select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
-          from find_window_segments(%1$s, position.prev_snapshot, position.next_snapshot) w;
+          from find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
         -- stored again, with what was found out
         position.window_n := null;
       end if;
@@ -1708,41 +2032,98 @@ begin
       end loop;
       continue when part.before is null;
     end if;
-$parts$, queue_id, receive_page(queue_id, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)));
+$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane);
 end
 $generate$;
 
--- The statements that read the cursor of a consumer, its newest batch row, from some table of batches. A window is stored in the row that
--- took it, in the same table.
-create function read_cursor(source text) returns text
+-- The statements that read the cursor of a consumer in a lane, its newest batch row, from some table of batches. A window is stored in the
+-- row that took it, in the same table.
+create function read_cursor(source text, lane text) returns text
 language sql
 immutable
 return format($sql$
-      select b.* into position from %1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
+      select b.* into position from %1$s b where b.consumer_id = reader and b.lane = %2$s order by b.n desc limit 1;
       is_there := found;
       if is_there and position.next_snapshot is null then
         select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
           into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
           from %1$s b
-         where b.consumer_id = reader and b.lane = 0 and b.n = position.window_n;
+         where b.consumer_id = reader and b.lane = %2$s and b.n = position.window_n;
       end if;
-$sql$, source);
+$sql$, source, lane);
 
 -- The same for the table of the current segment, whichever that is.
-create function read_current_cursor(queue_id int) returns text
+create function read_current_cursor(queue_id int, lane text) returns text
 language sql
 stable
 set search_path from current
 begin atomic
-  select string_agg(format('when %s then %s', segment, read_cursor(format('batch_%s_%s', queue_id, segment))), '' order by segment)
+  select string_agg(format('when %s then %s', segment, read_cursor(format('batch_%s_%s', queue_id, segment), lane)), '' order by segment)
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 end;
+
+-- The statements that receive from one lane, whose cursor's lock is held, and return from the function when there was something.
+create function receive_lane(queue_id int, lane text) returns text
+language plpgsql
+set search_path from current
+as $generate$
+begin
+  return format($lane$
+  current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  case current_segment
+    %2$s
+    else
+      -- younger than this function
+      is_there := false;
+  end case;
+  if not is_there then
+    %3$s
+    current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  end if;
+  started := clock_timestamp();
+
+  for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
+    if attempt_no = 2 then
+      position.prev_snapshot := position.next_snapshot;
+      position.next_snapshot := snapshot_now();
+      position.last_txid := '0';
+      position.last_seq := -1;
+      position.window_segments := null;
+      position.window_mins := null;
+      position.window_maxs := null;
+    end if;
+    %4$s
+    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
+       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
+      %5$s
+    else
+      %6$s
+    end if;
+    if found then
+      return;
+    end if;
+  end loop;
+
+  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again. Not one that was slow for other reasons
+  if clock_timestamp() - started > interval '10 ms'
+     and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
+    insert into batch_%1$s (
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
+    ) values (
+      current_segment, reader, %7$s, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
+      position.settled_before, position.still_open
+    );
+  end if;
+$lane$, queue_id, read_current_cursor(queue_id, lane), read_cursor(format('batch_%s', queue_id), lane), receive_parts(queue_id, lane),
+  receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane);
+end
+$generate$;
 
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
 --   1. READ COMMITTED only.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
---   3. The advisory lock of the cursor, in a statement of its own, so that the next statement's snapshot is taken after it.
---      An exclusive consumer gets its open batch again, if there is one.
+--   3. The advisory lock of the consumer's cursors, in a statement of its own, so that the next statement's snapshot is taken after it.
+--      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see 41_lanes.sql.
 --   4. The newest batch row is the cursor. If the consumer has rows in the current segment, the newest of them it is: the pointer moves to
 --      empty segments only, and whoever writes a batch row holds the cursor's lock, or by truncating keeps all receivers out. Otherwise
 --      it is looked for in all, and the pointer is read again now that this transaction holds ACCESS SHARE on every batch table and
@@ -1781,6 +2162,8 @@ declare
   is_there boolean;
   from_txid xid8;
   part record;
+  lanes int[];
+  from_lane int;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -1801,57 +2184,12 @@ begin
       return;
     end if;
   end if;
-
-  current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
-  case current_segment
-    %6$s
-    else
-      -- younger than this function
-      is_there := false;
-  end case;
-  if not is_there then
-    %7$s
-    current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
-  end if;
-  started := clock_timestamp();
-
-  for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
-    if attempt_no = 2 then
-      position.prev_snapshot := position.next_snapshot;
-      position.next_snapshot := snapshot_now();
-      position.last_txid := '0';
-      position.last_seq := -1;
-      position.window_segments := null;
-      position.window_mins := null;
-      position.window_maxs := null;
-    end if;
-    %5$s
-    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
-       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
-      %3$s
-    else
-      %4$s
-    end if;
-    if found then
-      return;
-    end if;
-  end loop;
-
-  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again. Not one that was slow for other reasons
-  if clock_timestamp() - started > interval '10 ms'
-     and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
-    insert into batch_%1$s (
-      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
-    ) values (
-      current_segment, reader, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
-      position.settled_before, position.still_open
-    );
-  end if;
+%3$s
 end
 $receive$;
 revoke all on function receive_%1$s(text, text, int, interval) from public
-$ddl$, queue_id, lock_seed('cursor', queue_id), receive_page(queue_id, 'late'), receive_page(queue_id, 'window'), receive_parts(queue_id),
-  read_current_cursor(queue_id), read_cursor(format('batch_%s', queue_id)));
+$ddl$, queue_id, lock_seed('cursor', queue_id),
+  case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end);
 end
 $generate$;
 
@@ -1876,16 +2214,85 @@ begin
 end
 $$;
 
--- schema/41_receive_names.sql
+-- schema/41_lanes.sql
 
--- receive_messages in the shape that PgQue's clients know. Only the returned messages are in the batch.
-create function receive(queue text, consumer text, max_return int default 100) returns setof message
-language sql
-begin atomic
-  select r.message_id, r.batch_id, r.type, r.payload, nullif(r.attempt - 1, 0), r.created_at,
-         null::text, null::text, null::text, null::text
-    from receive_messages(queue => receive.queue, consumer => receive.consumer, max_messages => max_return) as r;
-end;
+-- Receiving from a queue with lanes. A batch comes from one lane. Which lanes have something is found out in one statement, a few index
+-- probes for each; then they are tried in turn:
+--   priority  the highest first; with lowest_first_every, now and then the lowest
+--   key       round robin, so that none is starved
+-- The cursors of one consumer share one lock: a lock each would let two workers wait for each other.
+
+-- The lanes of a consumer that may have something to receive, in the order in which they are to be tried. Of an ordered consumer, those
+-- without an open batch, or with one that is to be handed out again.
+create function lanes_to_try(queue_id int) returns text
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  settings queue;
+begin
+  select * into settings from queue q where q.id = queue_id;
+  return format($sql$
+    select array_agg(l.lane order by %3$s)
+      from generate_series(0, %2$s) as l(lane)
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
+      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+     cross join lateral (select coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next) s
+     cross join lateral (
+       select reader_mode = 'ordered' and b.id is not null
+          and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final) as open
+     ) o
+     where case when o.open then can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+             else exists (
+               select from message_%1$s m
+                where m.lane = l.lane
+                  and (m.txid, m.seq) > (
+                    case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end,
+                    case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
+                  and (m.consumer_id is null or m.consumer_id = reader)
+             ) or exists (
+               select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
+                 join message_%1$s m on m.lane = l.lane and m.txid = late.txid
+                where (m.consumer_id is null or m.consumer_id = reader)
+                  and not (pg_visible_in_snapshot(m.txid, s.next) and (m.txid, m.seq) <= (b.last_txid, b.last_seq))
+                  and not pg_visible_in_snapshot(m.txid, s.prev)
+             )
+           end
+  $sql$, queue_id, settings.lanes - 1,
+    case
+      when settings.lane_by = 'key' then format('(l.lane + %s - (coalesce(pg_sequence_last_value(''batch_seq_%s''), 0) %% %s)) %% %s',
+        settings.lanes, queue_id, settings.lanes, settings.lanes)
+      when settings.lowest_first_every is not null then format('case when pg_sequence_last_value(''batch_seq_%s'') %% %s = 0 then l.lane else -l.lane end',
+        queue_id, settings.lowest_first_every)
+      else '-l.lane'
+    end);
+end
+$generate$;
+
+-- The statements that receive from the lanes of a queue, and return from the function when there was something.
+create function receive_lanes(queue_id int) returns text
+language plpgsql
+set search_path from current
+as $generate$
+begin
+  return format($lanes$
+  lanes := (
+    %2$s
+  );
+  foreach from_lane in array coalesce(lanes, '{}') loop
+    if reader_mode = 'ordered' and (open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null then
+      return query select * from receive_rest(%1$s, reader, from_lane, worker, lease);
+      if found then
+        return;
+      end if;
+      -- nothing was left of it, or somebody is just settling it
+      continue when (open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null;
+    end if;
+    %3$s
+  end loop;
+$lanes$, queue_id, lanes_to_try(queue_id), receive_lane(queue_id, 'from_lane'));
+end
+$generate$;
 
 -- schema/42_open_batches.sql
 
@@ -1895,8 +2302,6 @@ end;
 -- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
 -- hours does not make whoever looks for open ones read all that was received since.
 
-create type settled_line as (settled_before bigint, still_open bigint[]);
-
 -- The batches of one cursor that are open. The newest row, n, says where to look.
 create function open_batches_of(queue_id int, consumer_id int, lane int, line settled_line) returns table (
   n bigint,
@@ -1905,7 +2310,8 @@ create function open_batches_of(queue_id int, consumer_id int, lane int, line se
   first_txid xid8,
   first_seq bigint,
   worker text,
-  lease_until timestamptz
+  lease_until timestamptz,
+  waits_until timestamptz
 )
 language plpgsql
 volatile
@@ -1918,7 +2324,7 @@ as $$
 begin
   -- two scans: with OR there would be one, from the beginning of the ring
   return query execute format($sql$
-    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until
+    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
       from (
         select * from batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
         union all
@@ -1960,22 +2366,17 @@ create function open_batches(queue_id int) returns table (
   first_txid xid8,
   first_seq bigint,
   worker text,
-  lease_until timestamptz
+  lease_until timestamptz,
+  waits_until timestamptz
 )
-language plpgsql
+language sql
 volatile
 set search_path from current
-as $$
-begin
-  return query execute format($sql$
-    select b.batch_id, b.segment, c.id, newest.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until
-      from consumer c
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) newest
-     cross join lateral open_batches_of(%1$s, c.id, newest.lane, (newest.settled_before, newest.still_open)::settled_line) b
-     where c.queue_id = %1$s
-  $sql$, queue_id);
-end
-$$;
+begin atomic
+  select b.batch_id, b.segment, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
+    from cursors(open_batches.queue_id) c
+   cross join lateral open_batches_of(open_batches.queue_id, c.consumer_id, c.lane, c.settled) b;
+end;
 
 -- schema/43_batch_messages.sql
 
@@ -1987,6 +2388,8 @@ create function batch_messages(batch_id bigint) returns table (
   message_id bigint,
   consumer_id int,
   attempt int,
+  lane smallint,
+  key text,
   type text,
   payload text,
   headers jsonb,
@@ -2011,7 +2414,7 @@ begin
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
   return query execute format($sql$
-    select distinct on (m.txid, m.seq) m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.type, m.payload, m.headers, m.created_at
+    select distinct on (m.txid, m.seq) m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
@@ -2262,26 +2665,26 @@ begin
         join unnest($2, $3, $4) as g(id, retry_after, reason) on g.id = m.message_id
     ),
     dead as (
-      insert into dead_letter (queue_id, consumer, message_id, attempt, type, payload, headers, created_at, reason)
-      select %1$s, c.name, g.message_id, g.attempt, g.type, g.payload, g.headers, g.created_at, g.reason
+      insert into dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
+      select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, g.reason
         from given_back g
         join consumer c on c.id = g.consumer_id
        where g.next_attempt > $5 + 1
     ),
     near as (
-      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
+      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > '0' and retry_after <= $7
     ),
     far as (
-      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
+      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > $7
     )
-    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, type, payload, headers)
-    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, type, payload, headers
+    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
       from given_back
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
   $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
@@ -2309,7 +2712,8 @@ end
 $$;
 
 -- Gives some messages of a batch back, to be tried again after retry_after, or as dead letters when their attempts are used up.
--- Returns how many; those that were settled before are left alone. 0 with a warning: unknown, finished, or lease lost.
+-- Returns how many; those that were settled before are left alone. 0 with a warning: unknown, finished, or lease lost. A batch of an ordered
+-- consumer that does not skip ends with it, and what is not settled of it waits in its place.
 create function nack(batch_id bigint, message_ids bigint[], retry_after interval default '60 s', reason text default null) returns int
 language plpgsql
 volatile
@@ -2318,9 +2722,19 @@ set search_path from current
 as $$
 declare
   fresh bigint[];
+  mode record;
+  failed int;
 begin
   perform check_retry_after(array[retry_after]);
   perform check_in_batch(batch_id, message_ids);
+  mode := batch_mode(batch_id);
+  if mode.mode = 'ordered' and mode.on_failure = 'block' then
+    failed := hold(batch_id, message_ids, array_fill(retry_after, array[cardinality(message_ids)]), array_fill(reason, array[cardinality(message_ids)]), null);
+    if failed is null then
+      perform warn_not_settled(batch_id);
+    end if;
+    return coalesce(failed, 0);
+  end if;
   fresh := settle_messages(batch_id, message_ids, false);
   if fresh is null then
     perform warn_not_settled(batch_id);
@@ -2337,7 +2751,7 @@ language sql
 return nack(batch_id, array[(msg).msg_id], retry_after, reason);
 
 -- Finishes a batch in one call: retry_ids are tried again after their retry_after (in parallel with reasons), release_ids are
--- given back at once without using an attempt (in their place, if the consumer is exclusive), all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
+-- given back at once without using an attempt (in their place, if the consumer is exclusive or ordered), all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
 create function settle(
   batch_id bigint,
   retry_ids bigint[] default '{}',
@@ -2352,6 +2766,7 @@ set search_path from current
 as $$
 declare
   fresh bigint[];
+  mode record;
 begin
   if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
     raise exception using
@@ -2367,7 +2782,14 @@ begin
   end if;
   perform check_retry_after(retry_after);
   perform check_in_batch(batch_id, retry_ids || release_ids);
-  if cardinality(release_ids) > 0 and is_exclusive(batch_id) then
+  mode := batch_mode(batch_id);
+  if mode.mode = 'ordered' then
+    if hold(batch_id, retry_ids, retry_after, reasons, release_ids) is null then
+      perform warn_not_settled(batch_id);
+      return 0;
+    end if;
+    return 1;
+  elsif cardinality(release_ids) > 0 and mode.mode = 'exclusive' then
     -- what is released stays in its place, and so in the batch, for whoever receives next
     fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (release_ids)), false);
     release_ids := '{}';
@@ -2412,27 +2834,23 @@ begin
 end
 $$;
 
+-- schema/47_receive_names.sql
+
+-- receive_messages in the shape that PgQue's clients know. Only the returned messages are in the batch.
+create function receive(queue text, consumer text, max_return int default 100) returns setof message
+language sql
+begin atomic
+  select r.message_id, r.batch_id, r.type, r.payload, nullif(r.attempt - 1, 0), r.created_at,
+         null::text, null::text, null::text, null::text
+    from receive_messages(queue => receive.queue, consumer => receive.consumer, max_messages => max_return) as r;
+end;
+
 -- schema/48_exclusive.sql
 
 -- Exclusive consumers: one batch at a time, in the order of the log. The open batch is handed out again on every receive, whoever
 -- asks, until it is finished: PgQ's stream reader. While its lease lasts it stays the same batch. When the lease has ended, the receive
 -- takes it away as recovery does for a shared consumer, but writes no message again, which would come behind later ones: it appends a
--- batch row over what is left of the same range, each message one attempt further.
-
--- Whether a batch is one of an exclusive consumer.
-create function is_exclusive(batch_id bigint) returns boolean
-language plpgsql
-volatile
-set search_path from current
-as $$
-declare
-  exclusive boolean;
-begin
-  execute format('select exists (select from batch_%1$s_%2$s b join consumer c on c.id = b.consumer_id where b.id = $1 and c.mode = ''exclusive'')',
-    batch_queue(batch_id), batch_segment(batch_id)) into exclusive using batch_id;
-  return exclusive;
-end
-$$;
+-- batch row over what is left of the same range, each message one attempt further (take_over).
 
 -- What is left of the open batch of an exclusive consumer, whose cursor's lock the caller holds. No row: none is open.
 create function receive_open_batch(queue_id int, consumer_id int, worker text, lease interval) returns setof received_message
@@ -2447,19 +2865,108 @@ begin
   if open.batch_id is null then
     return;
   end if;
-  if has_lost_session(open.worker) or (open.lease_until < clock_timestamp() and not is_alive(open.worker)) then
+  if can_be_taken_over(open.worker, open.lease_until, open.waits_until) then
     select * into open.batch_id, open.lease_until from take_over(open.batch_id, worker, lease);
   end if;
+  return query select * from messages_left(open.batch_id, open.lease_until);
+end
+$$;
+
+-- schema/49_ordered.sql
+
+-- Ordered consumers: one open batch in each lane, so that the messages of one key are handled in order and one at a time, with any number
+-- of workers, each on other lanes. Order is that of transactions that do not overlap.
+--
+-- What is left of a batch when it ends, because of a failure, a release or a lease that ran out, is never written again, which would put
+-- it behind later messages of its key. A batch row over the rest of the same range is appended instead, with each message's attempt. After
+-- a failure this rest waits: it is handed out to nobody before its time, and the lane with it. A consumer with on_failure = skip lets
+-- failed messages come later, out of order, as those of a shared consumer do.
+
+-- How the consumer of a batch is subscribed.
+create function batch_mode(batch_id bigint, out mode text, out on_failure text)
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+begin
+  if to_regclass(format('batch_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
+    return;
+  end if;
+  execute format('select c.mode, c.on_failure from batch_%1$s_%2$s b join consumer c on c.id = b.consumer_id where b.id = $1',
+    batch_queue(batch_id), batch_segment(batch_id)) into mode, on_failure using batch_id;
+end
+$$;
+
+-- Whether an open batch may be handed out to somebody else: it is a rest whose time has come, or its lease has ended.
+create function can_be_taken_over(worker text, lease_until timestamptz, waits_until timestamptz) returns boolean
+language sql
+volatile
+set search_path from current
+return case
+  when waits_until is not null then waits_until <= clock_timestamp()
+  else has_lost_session(worker) or (lease_until < clock_timestamp() and not is_alive(worker))
+end;
+
+-- The open batch of a lane, which is what its newest row says. Null: none is open.
+create function open_batch_of_lane(queue_id int, consumer_id int, lane int, out batch_id bigint, out can_be_taken boolean)
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_sort = off
+as $$
+begin
+  execute format($sql$
+    select b.id, can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+      from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.n desc limit 1) b
+     where b.id is not null
+       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+  $sql$, queue_id) into batch_id, can_be_taken using consumer_id, lane;
+end
+$$;
+
+-- What is left of the open batch of a lane, if it may be handed out; the caller holds the cursor's lock.
+create function receive_rest(queue_id int, consumer_id int, lane int, worker text, lease interval) returns setof received_message
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  open constant record := open_batch_of_lane(queue_id, consumer_id, lane);
+  taken record;
+begin
+  if open.can_be_taken is not true then
+    return;
+  end if;
+  taken := take_over(open.batch_id, worker, lease);
+  if taken.batch_id is distinct from open.batch_id then
+    return query select * from messages_left(taken.batch_id, taken.lease_until);
+  end if;
+end
+$$;
+
+-- The messages of a batch that are not settled, as receive returns them.
+create function messages_left(batch_id bigint, lease_until timestamptz) returns setof received_message
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  has_priorities constant boolean := (select q.lane_by = 'priority' from queue q where q.id = batch_queue(batch_id));
+begin
   return query
-    select open.batch_id, m.message_id, m.attempt, m.type, m.payload, m.headers, m.created_at, open.lease_until
-      from batch_messages(open.batch_id) m
-     cross join lateral batch_state(open.batch_id) s
+    select batch_id, m.message_id, m.attempt, m.type, m.payload, m.headers, m.created_at, messages_left.lease_until,
+           case when has_priorities then m.lane::int end, m.key
+      from batch_messages(batch_id) m
+     cross join lateral batch_state(batch_id) s
      where not s.final and m.message_id <> all (s.settled);
 end
 $$;
 
 -- Finishes an open batch in its worker's place and appends one with what it left, whose attempts are used up aside: those become dead
--- letters. Null: nothing was left. The same batch again: a transaction that settles something of it is open, or just was.
+-- letters. What waited comes at the attempt it waited with, what a worker left one further. Null: nothing was left. The same batch again:
+-- a transaction that settles something of it is open, or just was.
 create function take_over(old_id bigint, worker text, lease interval, out batch_id bigint, out lease_until timestamptz)
 language plpgsql
 volatile
@@ -2467,9 +2974,8 @@ set search_path from current
 set lock_timeout = '20ms'
 as $$
 declare
-  of_queue constant int := batch_queue(old_id);
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
-  max_retries constant int := (select q.max_retries from queue q where q.id = of_queue);
+  max_retries constant int := (select q.max_retries from queue q where q.id = batch_queue(old_id));
+  waited boolean;
   state record;
   ids bigint[];
   attempts int[];
@@ -2477,11 +2983,12 @@ declare
 begin
   batch_id := old_id;
   state := batch_state(old_id);
-  select array_agg(m.message_id) filter (where m.attempt <= max_retries),
-         array_agg(m.attempt + 1) filter (where m.attempt <= max_retries),
-         coalesce(array_agg(m.message_id) filter (where m.attempt > max_retries), '{}')
+  execute format('select waits_until is not null from batch_%s_%s where id = $1', batch_queue(old_id), batch_segment(old_id)) into waited using old_id;
+  select array_agg(m.message_id) filter (where m.next_attempt <= max_retries + 1),
+         array_agg(m.next_attempt) filter (where m.next_attempt <= max_retries + 1),
+         coalesce(array_agg(m.message_id) filter (where m.next_attempt > max_retries + 1), '{}')
     into ids, attempts, dead
-    from batch_messages(old_id) m
+    from (select b.message_id, b.attempt + (not waited)::int as next_attempt from batch_messages(old_id) b) m
    where m.message_id <> all (state.settled);
   -- the outcome first: a worker that settles the batch from now on finds it finished
   if state.final or not append_outcome(old_id, state.last_n + 1, true, ids || dead) then
@@ -2489,24 +2996,89 @@ begin
   end if;
   perform give_back(old_id, dead, array_fill(interval '0', array[cardinality(dead)]),
     array_fill('the lease ended before the message was settled'::text, array[cardinality(dead)]));
-  batch_id := null;
+  lease_until := clock_timestamp() + lease;
+  batch_id := append_rest(old_id, ids, attempts, worker, lease_until, null);
+exception
+  when lock_not_available then
+    batch_id := old_id;
+end
+$$;
+
+-- Appends a batch over some messages of an older one, which is the newest of its cursor. Null without messages.
+create function append_rest(old_id bigint, ids bigint[], attempts int[], worker text, lease_until timestamptz, waits_until timestamptz) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  of_queue constant int := batch_queue(old_id);
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  new_id bigint;
+begin
   execute format($sql$
     insert into batch_%1$s (
       segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
-      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until
+      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until
     )
     select %2$s, b.consumer_id, b.lane, b.n + 1, make_batch_id(nextval('batch_seq_%1$s'), %1$s, %2$s),
            coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
            b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, b.exhausted, b.settled_before, b.still_open,
-           $4, clock_timestamp() + $5
+           $4, $5, $6
       from batch_%1$s b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     where b.id = $1 and $2 is not null
-    returning id, lease_until
-  $sql$, of_queue, current_segment) into batch_id, lease_until using old_id, ids, attempts, worker, lease;
-exception
-  when lock_not_available then
-    batch_id := old_id;
+     where b.id = $1 and cardinality($2) > 0
+    returning id
+  $sql$, of_queue, current_segment) into new_id using old_id, ids, attempts, worker, lease_until, waits_until;
+  return new_id;
+end
+$$;
+
+-- Finishes a batch of an ordered consumer with some messages unhandled: retry_ids have failed, each with the time until it is tried again
+-- and a reason; release_ids are given back as they are, null: all others. The rest of the batch is acked. What failed and was released
+-- waits in its place until the latest of these times; failed messages of a consumer that skips leave it. Returns how many had failed;
+-- null when the batch is unknown, finished, or its lease was taken away.
+create function hold(batch_id bigint, retry_ids bigint[], retry_after interval[], reasons text[], release_ids bigint[]) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  skips constant boolean := (batch_mode(batch_id)).on_failure = 'skip';
+  max_retries constant int := (select q.max_retries from queue q where q.id = batch_queue(batch_id));
+  waits_until timestamptz;
+  state record;
+  rest record;
+begin
+  loop
+    state := batch_state(batch_id);
+    if state.messages is null or state.final then
+      return null;
+    end if;
+    select count(m.retry_after) as failed,
+           array_agg(m.message_id) filter (where m.stays) as ids,
+           array_agg(m.next_attempt) filter (where m.stays) as attempts,
+           max(m.retry_after) filter (where m.stays) as waits,
+           coalesce(array_agg(m.message_id) filter (where not m.stays), '{}') as leaving,
+           coalesce(array_agg(m.retry_after) filter (where not m.stays), '{}') as leaving_after,
+           coalesce(array_agg(m.reason) filter (where not m.stays), '{}') as leaving_reasons
+      into rest
+      from (
+        select b.message_id, r.retry_after, r.reason, b.attempt + (r.id is not null)::int as next_attempt,
+               r.id is null or (not skips and b.attempt <= max_retries) as stays
+          from batch_messages(batch_id) b
+          left join (select distinct on (u.id) u.* from unnest(retry_ids, retry_after, reasons) as u(id, retry_after, reason)) r on r.id = b.message_id
+         where b.message_id <> all (state.settled)
+           and (r.id is not null or release_ids is null or b.message_id = any (release_ids))
+      ) m;
+    if rest.failed = 0 and cardinality(retry_ids) > 0 and release_ids is null then
+      return 0;
+    end if;
+    exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);
+  end loop;
+  perform give_back(batch_id, rest.leaving, rest.leaving_after, rest.leaving_reasons);
+  waits_until := clock_timestamp() + coalesce(rest.waits, '0');
+  perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
+  return rest.failed;
 end
 $$;
 
@@ -2514,7 +3086,8 @@ $$;
 
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back,
 -- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
--- worker's session is over. Each call stops after a quarter of a second: the rest is for the next. Batches of exclusive consumers stay: see 48_exclusive.sql.
+-- worker's session is over. Each call stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
+-- consumers stay in their place; for them, workers are woken: see 48_exclusive.sql and 49_ordered.sql.
 
 create function recover(queue_id int) returns int
 language plpgsql
@@ -2546,6 +3119,13 @@ begin
     recovered := recovered + recover_batch(batch)::int;
     exit when clock_timestamp() - started > interval '250 ms';
   end loop;
+  if exists (select from consumer c where c.queue_id = recover.queue_id and c.mode <> 'shared') and exists (
+    select from open_batches(queue_id) b
+      join consumer c on c.id = b.consumer_id
+     where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+  ) then
+    perform wake(queue_id);
+  end if;
   return recovered;
 end
 $$;
@@ -2660,8 +3240,8 @@ begin
     moved := deliver_delayed(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
   else
     execute format($sql$
-      insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, type, payload, headers)
-      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.type, d.payload, d.headers
+      insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.type, d.payload, d.headers
         from (%s) d
     $sql$, delayed_table(target), delayed_rows(source))
       using position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen;
@@ -2698,8 +3278,8 @@ begin
       continue;
     end if;
     execute format($sql$
-      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, type, payload, headers)
-      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.type, d.payload, d.headers
+      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.type, d.payload, d.headers
         from (%3$s) d
        where d.queue_uid = $7
        order by d.due_at, d.seq
@@ -2901,8 +3481,9 @@ begin
       delete from dead_letter d using chosen where d.id = chosen.id returning d.*, chosen.consumer_id
     ),
     sent as (
-      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, type, payload, headers)
-      select nextval('message_seq_%1$s'), t.message_id, t.created_at, t.consumer_id, 1, t.type, t.payload, t.headers
+      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select nextval('message_seq_%1$s'), t.message_id, t.created_at, t.consumer_id, 1,
+             coalesce(lane_of_key(t.key, (select lanes from queue where id = %1$s)), t.lane), t.key, t.type, t.payload, t.headers
         from taken t
        order by t.id
       returning 1
@@ -2977,11 +3558,11 @@ declare
 begin
   execute format($sql$
     select min(m.created_at)
-      from cursor_position(%1$s, $1) p
+      from cursors(%1$s, $1) p
      cross join lateral (
        select m.id, m.seq, m.consumer_id, m.created_at
          from message_%1$s m
-        where m.lane = 0
+        where m.lane = p.lane
           and (m.txid, m.seq) > (
             case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
             case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
@@ -3134,8 +3715,8 @@ begin
              -- nothing after the position …
              not exists (
                select from message_%1$s_%2$s m
-                where m.lane = 0
-                  and (m.consumer_id is null or m.consumer_id = c.id)
+                where m.lane = p.lane
+                  and (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and (m.txid, m.seq) > (
                     case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
                     case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
@@ -3143,19 +3724,13 @@ begin
              -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
              and not exists (
                select from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-                 join message_%1$s_%2$s m on m.lane = 0 and m.txid = late.txid
-                where (m.consumer_id is null or m.consumer_id = c.id)
+                 join message_%1$s_%2$s m on m.lane = p.lane and m.txid = late.txid
+                where (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
                   and not pg_visible_in_snapshot(m.txid, p.prev)
              )
            )
-      from consumer c
-     cross join lateral (
-       select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
-         from (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
-         join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     ) p
-     where c.queue_id = %1$s and ($1 is null or c.id = $1)
+      from cursors(%1$s, $1) p
   $sql$, queue_id, segment) into received using consumer_id;
   return received;
 end
@@ -3170,15 +3745,16 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  last_txid xid8;
-  last_seq bigint;
+  settled boolean;
 begin
-  execute format('select txid, seq from message_%s_%s where lane = 0 order by lane desc, txid desc, seq desc limit 1', queue_id, segment)
-    into last_txid, last_seq;
-  return not exists (
-    select from open_batches(queue_id) b
-     where b.segment = segment_is_settled.segment or (b.first_txid, b.first_seq) <= (last_txid, last_seq)
-  );
+  execute format($sql$
+    select not exists (
+      select from open_batches(%1$s) b
+       where b.segment = %2$s
+          or exists (select from message_%1$s_%2$s m where m.lane = b.lane and (m.txid, m.seq) >= (b.first_txid, b.first_seq))
+    )
+  $sql$, queue_id, segment) into settled;
+  return settled;
 end
 $$;
 
@@ -3196,8 +3772,13 @@ begin
   if retention = '0' then
     return null;
   end if;
-  execute format('select m.created_at from message_%s_%s m where m.lane = 0 order by m.txid desc, m.seq desc limit 1', queue_id, segment)
-    into last_created_at;
+  execute format($sql$
+    select max(m.created_at)
+      from generate_series(0, (select lanes from queue where id = %1$s) - 1) as of(lane)
+     cross join lateral (
+       select m.created_at from message_%1$s_%2$s m where m.lane = of.lane order by m.lane desc, m.txid desc, m.seq desc limit 1
+     ) m
+  $sql$, queue_id, segment) into last_created_at;
   return case when last_created_at + retention > clock_timestamp() then last_created_at + retention end;
 end
 $$;
@@ -3278,12 +3859,10 @@ begin
     insert into batch_%1$s (
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
     )
-    select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before, b.still_open
-      from consumer c
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
-      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     where c.queue_id = %1$s and b.segment = %2$s
+    select %3$s, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
+           (c.settled).settled_before, (c.settled).still_open
+      from cursors(%1$s) c
+     where c.segment = %2$s
   $sql$, queue_id, segment, current_segment);
 end
 $$;
@@ -3459,8 +4038,14 @@ declare
 begin
   execute format($sql$
     select (l.last_value - f.seq + 1) / greatest(extract(epoch from clock_timestamp() - f.created_at), 1)
-      from (select m.seq, m.created_at from message_%1$s_%2$s m where m.lane = 0 order by m.lane, m.txid, m.seq limit 1) f,
-           message_seq_%1$s l
+      from (
+        select f.seq, f.created_at
+          from generate_series(0, (select lanes from queue where id = %1$s) - 1) as of(lane)
+         cross join lateral (select m.seq, m.created_at from message_%1$s_%2$s m where m.lane = of.lane order by m.lane, m.txid, m.seq limit 1) f
+         order by f.seq
+         limit 1
+      ) f,
+      message_seq_%1$s l
   $sql$, queue_id, current_segment) into per_second;
   return coalesce(per_second, 0);
 end
@@ -3524,10 +4109,16 @@ begin
     consumer := reader.name;
     execute format($sql$
       select count(m.txid), min(m.created_at),
-             (select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = 0 and r.id is not null order by r.n desc limit 1)
-        from cursor_position(%1$s, $1) p
+             (
+               select max(r.created_at)
+                 from cursors(%1$s, $1) c
+                cross join lateral (
+                  select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = c.lane and r.id is not null order by r.n desc limit 1
+                ) r
+             )
+        from cursors(%1$s, $1) p
         left join message_%1$s m
-          on m.lane = 0
+          on m.lane = p.lane
          and m.txid >= pg_snapshot_xmin(p.prev)
          and (m.consumer_id is null or m.consumer_id = $1)
          and not pg_visible_in_snapshot(m.txid, p.prev)

@@ -20,6 +20,12 @@ create table queue (
   payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
   wake boolean not null default true,
+  -- sub-logs with cursors of their own. priority: a message's lane is its priority, and higher ones are received first. key: messages of
+  -- one key share a lane, which an ordered consumer receives one batch at a time. Null: one lane
+  lane_by text check (lane_by in ('priority', 'key')),
+  lanes int not null default 1 check (lanes between 1 and 1024),
+  -- every so many batches the lowest priority comes first, so that it is not starved; null: never
+  lowest_first_every int check (lowest_first_every > 1),
   created_at timestamptz not null default now()
 );
 

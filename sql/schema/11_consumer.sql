@@ -4,8 +4,11 @@ create table consumer (
   id int generated always as identity primary key,
   queue_id int not null references queue on delete cascade,
   name text not null check (octet_length(name) between 1 and 57),
-  -- shared: any number of workers, each with batches of its own. exclusive: one batch at a time, handed out again until it is finished
-  mode text not null check (mode in ('exclusive', 'shared')),
+  -- shared: any number of workers, each with batches of its own. exclusive: one batch at a time, handed out again until it is finished.
+  -- ordered: one batch at a time of each lane
+  mode text not null check (mode in ('exclusive', 'shared', 'ordered')),
+  -- what a failed message does to the lane of an ordered consumer: block it until it is tried again, or be skipped and come later
+  on_failure text not null default 'block' check (on_failure in ('block', 'skip')),
   created_at timestamptz not null default now(),
   unique (queue_id, name)
 );

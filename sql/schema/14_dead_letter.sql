@@ -6,6 +6,8 @@ create table dead_letter (
   consumer text not null,
   message_id bigint not null,
   attempt int not null,
+  lane smallint not null default 0,
+  key text,
   type text not null,
   payload text,
   headers jsonb,

@@ -21,5 +21,11 @@ create type received_message as (
   payload text,
   headers jsonb,
   created_at timestamptz,
-  leased_until timestamptz
+  leased_until timestamptz,
+  -- null on a queue that has none
+  priority int,
+  key text
 );
+
+-- Up to where the batches of a cursor are finished: see 42_open_batches.sql.
+create type settled_line as (settled_before bigint, still_open bigint[]);

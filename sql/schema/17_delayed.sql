@@ -27,6 +27,7 @@ begin
       consumer_id int,
       attempt smallint not null default 1,
       lane smallint not null default 0,
+      key text,
       type text not null,
       payload text,
       headers jsonb

@@ -1,18 +1,27 @@
--- What a send may be told: headers, and when the message is due.
+-- What a send may be told: headers, when the message is due, its priority or its key.
 
 -- Refuses options that are not known, and headers that are not an object.
-create function check_send_options(options jsonb, known text[] default '{headers,delay,at}') returns void
+create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at}') returns void
 language plpgsql
-immutable
+stable
 set search_path from current
 as $$
 declare
+  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
   unknown text;
 begin
   if jsonb_typeof(options) <> 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
   end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> all (known);
+  if (options ? 'priority' and lane_by is distinct from 'priority') or (options ?| '{key,keys}' and lane_by is distinct from 'key') then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s has no %s', (select quote_literal(q.name) from queue q where q.id = queue_id),
+        case when options ? 'priority' then 'priorities' else 'keys' end),
+      hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
+  end if;
+  known := known || '{priority,key}';
+  select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
     raise exception using
       errcode = 'PQ004',
@@ -67,16 +76,92 @@ end
 $$;
 
 -- Stores messages until they are due.
-create function send_later(queue_uid bigint, due_at timestamptz, ids bigint[], type_name text, payloads text[], headers jsonb[]) returns void
+create function send_later(
+  queue_uid bigint, due_at timestamptz, ids bigint[], lanes int[], keys text[], type_name text, payloads text[], headers jsonb[]
+) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
 begin
   execute format($sql$
-    insert into %I (due_at, queue_uid, id, type, payload, headers)
-    select $1, $2, m.id, $3, m.payload, m.headers from unnest($4, $5, $6) as m(id, payload, headers)
+    insert into %I (due_at, queue_uid, id, lane, key, type, payload, headers)
+    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $3, m.payload, m.headers
+      from unnest($4, $5, $6, $7, $8) as m(id, lane, key, payload, headers)
   $sql$, delayed_table(case when due_at > clock_timestamp() + delayed_near_span() then 'far' else 'near' end))
-    using due_at, queue_uid, type_name, ids, payloads, headers;
+    using due_at, queue_uid, type_name, ids, lanes, keys, payloads, headers;
+end
+$$;
+
+-- The priority that a message is sent with, 0 unless options say otherwise; it is the number of its lane.
+create function send_priority(options jsonb, lanes int) returns int
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  priority constant jsonb := options -> 'priority';
+begin
+  if priority is null then
+    return 0;
+  end if;
+  if jsonb_typeof(priority) <> 'number' or priority::text !~ '^[0-9]{1,4}$' or priority::int >= lanes then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected priority to be an integer from 0 to %s, got: %s', lanes - 1, left(priority::text, 100)),
+      hint = 'Higher ones are received first.';
+  end if;
+  return priority::int;
+end
+$$;
+
+-- The key that a message is sent with; null: none.
+create function send_key(options jsonb) returns text
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  perform check_key(options -> 'key');
+  return options ->> 'key';
+end
+$$;
+
+-- The keys of a batch of messages, one each: keys, or key for all, or none.
+create function send_keys(options jsonb, messages int) returns text[]
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if not options ? 'keys' then
+    return array_fill(send_key(options), array[messages]);
+  end if;
+  if options ? 'key' then
+    raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
+  end if;
+  if jsonb_typeof(options -> 'keys') <> 'array' or jsonb_array_length(options -> 'keys') <> messages then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected keys to be an array of %s, as many as payloads, got: %s', messages, left((options -> 'keys')::text, 100)),
+      hint = 'Use null for a message without a key.';
+  end if;
+  perform check_key(k) from jsonb_array_elements(options -> 'keys') as k where k <> 'null';
+  return array(select k.value from jsonb_array_elements_text(options -> 'keys') with ordinality as k(value, n) order by n);
+end
+$$;
+
+create function check_key(key jsonb) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if jsonb_typeof(key) <> 'string' or octet_length(key #>> '{}') > 1000 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected key to be a string of at most 1000 bytes, got: %s', left(key::text, 100)),
+      hint = 'Messages of one key are handled in order.';
+  end if;
 end
 $$;

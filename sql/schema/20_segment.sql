@@ -30,6 +30,8 @@ begin
       consumer_id int,
       attempt smallint not null default 1,
       lane smallint not null default 0,
+      -- what the lane was found by, on a queue with lane_by = key
+      key text,
       type text not null,
       payload text,
       headers jsonb
@@ -69,7 +71,9 @@ begin
       still_open bigint[],
       worker text,
       created_at timestamptz not null default clock_timestamp(),
-      lease_until timestamptz
+      lease_until timestamptz,
+      -- the rest of an ordered batch, which is handed out to nobody before this time
+      waits_until timestamptz
     ) partition by list (segment);
     create index on batch_%1$s (consumer_id, lane, n);
     create index on batch_%1$s (id);

@@ -6,6 +6,7 @@ language plpgsql
 set search_path from current
 as $$
 begin
+  perform generate_lane_of(queue_id);
   perform generate_send(queue_id);
   perform generate_send_batch(queue_id);
   perform generate_receive(queue_id);
@@ -20,7 +21,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake,lane_by,lanes,lowest_first_every}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -53,18 +54,21 @@ begin
          max_lag = case when options ? 'max_lag' then (options ->> 'max_lag')::interval else q.max_lag end,
          max_lag_action = coalesce(options ->> 'max_lag_action', q.max_lag_action),
          payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
-         wake = coalesce((options ->> 'wake')::boolean, q.wake)
+         wake = coalesce((options ->> 'wake')::boolean, q.wake),
+         lane_by = coalesce(options ->> 'lane_by', q.lane_by),
+         lanes = coalesce((options ->> 'lanes')::int, q.lanes),
+         lowest_first_every = case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else q.lowest_first_every end
    where q.id = queue_id;
 exception
   when data_exception or check_violation then
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false, lane_by priority or key, lanes 1 to 1024, lowest_first_every 2 or more.';
 end
 $$;
 
--- Sets one option of a queue that exists. An unknown option or a bad value is an error that says what is allowed. NULL is for max_lag: none.
+-- Sets one option of a queue that exists. An unknown option or a bad value is an error that says what is allowed. NULL is for max_lag and lowest_first_every: none.
 -- The options of PgQue's ticker are accepted and do nothing: there are no ticks.
 create function set_queue_config(queue text, param text, value text) returns int
 language plpgsql
@@ -79,11 +83,15 @@ begin
     return 1;
   end if;
   perform queue_options(jsonb_build_object(param, value));
-  if value is null and param <> 'max_lag' then
+  if value is null and param not in ('max_lag', 'lowest_first_every') then
     raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
   end if;
   perform pg_advisory_xact_lock(lock_key('registry', 0));
-  perform configure_queue(of_queue, jsonb_build_object(param, value));
+  if param in ('lane_by', 'lanes') then
+    perform add_lanes(of_queue, jsonb_build_object(param, value));
+  else
+    perform configure_queue(of_queue, jsonb_build_object(param, value));
+  end if;
   -- payload_bytes_max and wake are written into them
   perform generate_functions(of_queue);
   return 1;
@@ -112,7 +120,7 @@ begin
     raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
   end if;
   insert into queue (id, name) values (new_id, create_queue.queue);
-  perform configure_queue(new_id, checked);
+  perform configure_queue(new_id, lane_options(checked));
   perform create_segment_parents(new_id);
   for segment in 0 .. 2 loop
     perform create_segment(new_id, segment);
@@ -152,6 +160,7 @@ begin
   perform generate_dispatchers();
   execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
   execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
+  execute format('drop function if exists lane_of_%s', old_id);
   return 1;
 end
 $$;

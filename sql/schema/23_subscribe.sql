@@ -1,5 +1,6 @@
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
--- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql) or shared.
+-- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
+-- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}') returns int
 language plpgsql
 volatile
@@ -31,7 +32,13 @@ begin
     start_from := 'earliest';
   end if;
   delete from dropped_consumer d where d.queue_id = of_queue and d.name = consumer;
-  perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(start_from, 'latest'));
+  if options ->> 'mode' = 'ordered' and (select q.lane_by from queue q where q.id = of_queue) is distinct from 'key' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s has no keys to order by', quote_literal(queue)),
+      hint = 'Create it with lane_by = key.';
+  end if;
+  perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(options ->> 'on_failure', 'block'), coalesce(start_from, 'latest'));
   return 1;
 end
 $$;
@@ -58,12 +65,12 @@ begin
   end if;
   -- under a new number: what was written for the old one alone is nobody's now
   delete from consumer c where c.id = old.id;
-  perform add_consumer(of_queue, old.name, old.mode, start_from);
+  perform add_consumer(of_queue, old.name, old.mode, old.on_failure, start_from);
 end
 $$;
 
--- Adds a consumer and the first row of its cursor.
-create function add_consumer(queue_id int, consumer text, mode text, start_from text) returns void
+-- Adds a consumer and the first rows of its cursors.
+create function add_consumer(queue_id int, consumer text, mode text, on_failure text, start_from text) returns void
 language plpgsql
 volatile
 set search_path from current
@@ -73,22 +80,27 @@ declare
   reader int;
   nothing constant pg_snapshot := '1:1:';
   seen pg_snapshot;
-  first_txid xid8 := '0';
-  first_seq bigint := 0;
 begin
   -- no segment is truncated until this consumer can be seen by others
   execute format('lock table message_%1$s, batch_%1$s in access share mode', add_consumer.queue_id);
   seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
-  if start_from not in ('earliest', 'latest') then
-    execute format('select m.txid, m.seq from message_%s m where m.lane = 0 and m.consumer_id is null and m.created_at >= $1 order by m.lane, m.txid, m.seq limit 1', add_consumer.queue_id)
-      into first_txid, first_seq using start_from::timestamptz;
-  end if;
-  insert into consumer (queue_id, name, mode) values (add_consumer.queue_id, consumer, add_consumer.mode) returning id into reader;
+  insert into consumer (queue_id, name, mode, on_failure) values (add_consumer.queue_id, consumer, add_consumer.mode, add_consumer.on_failure)
+    returning id into reader;
+  -- from a time: each lane from the first message that was sent since
   execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
-    values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, 1, 1, $2, $3, $4, $5 - 1, 0, $6)
-  $sql$, add_consumer.queue_id) using reader, case when first_txid > '0' then nothing else seen end, seen, coalesce(first_txid, '0'), coalesce(first_seq, 0),
-    coalesce(first_txid, '0') = '0';
+    insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    select pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, l.lane, 1, 1,
+           case when f.txid is null then $3 else $2 end, $3, coalesce(f.txid, '0'), coalesce(f.seq - 1, -1), 0, f.txid is null
+      from generate_series(0, (select q.lanes from queue q where q.id = %1$s) - 1) as l(lane)
+      left join lateral (
+        select m.txid, m.seq
+          from message_%1$s m
+         where m.lane = l.lane and m.consumer_id is null and m.created_at >= $4
+         order by m.lane, m.txid, m.seq
+         limit 1
+      ) f on true
+  $sql$, add_consumer.queue_id) using reader, nothing, seen,
+    case when start_from in ('earliest', 'latest') then null else start_from::timestamptz end;
 end
 $$;
 
@@ -123,12 +135,18 @@ begin
   if jsonb_typeof(options) is distinct from 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of subscribe to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
   end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode');
+  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure');
   if unknown is not null then
-    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode.';
+    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure.';
   end if;
-  if options ->> 'mode' not in ('exclusive', 'shared') then
-    raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive" or "shared", got: %L', options ->> 'mode');
+  if options ->> 'mode' not in ('exclusive', 'shared', 'ordered') then
+    raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive", "shared" or "ordered", got: %L', options ->> 'mode');
+  end if;
+  if options ->> 'on_failure' not in ('block', 'skip') then
+    raise exception using errcode = 'PQ004', message = format('expected on_failure to be "block" or "skip", got: %L', options ->> 'on_failure');
+  end if;
+  if options ? 'on_failure' and options ->> 'mode' is distinct from 'ordered' then
+    raise exception using errcode = 'PQ004', message = 'expected on_failure for a consumer with mode "ordered" alone';
   end if;
 end
 $$;

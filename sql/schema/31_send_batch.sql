@@ -4,15 +4,18 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
+  insert_into constant text := $sql$
+      insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers)
+      select %4$sm.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers%5$s) as m(id, payload, headers%6$s);$sql$;
+  lane constant record := lane_columns(queue_id);
   branches text;
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(format($sql$
-    when %2$s then
-      insert into message_%1$s_%2$s (seq, id, type, payload, headers)
-      select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);$sql$,
-      queue_id, segment), '' order by segment)
+  select string_agg(
+           format('when %2$s then ' || insert_into, queue_id, segment, lane.columns, lane.many,
+             case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end),
+           '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
@@ -25,7 +28,7 @@ as $send$
 declare
   ids bigint[];
   bytes int;
-  due_at timestamptz;
+  due_at timestamptz;%6$s
 begin
   if payloads is null or array_ndims(payloads) > 1 or headers is not null then
     perform check_send_batch(payloads, headers);
@@ -35,24 +38,33 @@ begin
     perform check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
   end if;
   if options is not null then
-    perform check_send_options(options, '{delay,at}');
-    due_at := send_due_at(options);
+    perform check_send_options(%1$s, options, '{delay,at,keys}');
+    due_at := send_due_at(options);%7$s
     if due_at > clock_timestamp() then
-      perform send_later(%4$s, due_at, ids, type_name, payloads, headers);
+      perform send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
       return ids;
     end if;
   end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
-    else
-      insert into message_%1$s_0 (seq, id, type, payload, headers)
-      select m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers) as m(id, payload, headers);
+    else%9$s
   end case;
   %5$s
   return ids;
 end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id));
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
+  case settings.lane_by when 'priority' then '
+  lane int := 0;' when 'key' then '
+  keys text[];' else '' end,
+  case settings.lane_by when 'priority' then format('
+    lane := send_priority(options, %s);', settings.lanes) when 'key' then '
+    keys := send_keys(options, cardinality(ids));' else '' end,
+  case settings.lane_by when 'priority' then 'array_fill(lane, array[cardinality(ids)]), null'
+    when 'key' then format('array(select lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys', queue_id)
+    else 'null, null' end,
+  format(insert_into, queue_id, 0, lane.columns, lane.many,
+    case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end));
 end
 $generate$;
 

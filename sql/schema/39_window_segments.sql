@@ -7,10 +7,10 @@ language sql
 immutable
 return 4;
 
--- The segments that hold messages from the end of prev_snapshot to that of next_snapshot, with each one's first and last txid. What was
+-- The segments that hold messages of a lane from the end of prev_snapshot to that of next_snapshot, with each one's first and last txid. What was
 -- late, from before the end of prev_snapshot, is read from the whole ring. Some of these messages may not be in the window: that does no harm.
 create function find_window_segments(
-  queue_id int, prev_snapshot pg_snapshot, next_snapshot pg_snapshot, out segments int[], out mins xid8[], out maxs xid8[]
+  queue_id int, lane int, prev_snapshot pg_snapshot, next_snapshot pg_snapshot, out segments int[], out mins xid8[], out maxs xid8[]
 )
 language plpgsql
 volatile
@@ -28,9 +28,9 @@ begin
   maxs := '{}';
   for segment in 0 .. segment_count(queue_id) - 1 loop
     execute format($sql$
-      select (select m.txid from message_%1$s_%2$s m where m.lane = 0 and m.txid >= $1 and m.txid < $2 order by m.lane, m.txid, m.seq limit 1) as first,
-             (select m.txid from message_%1$s_%2$s m where m.lane = 0 and m.txid >= $1 and m.txid < $2 order by m.lane desc, m.txid desc, m.seq desc limit 1) as last
-    $sql$, queue_id, segment) into ends using pg_snapshot_xmax(prev_snapshot), pg_snapshot_xmax(next_snapshot);
+      select (select m.txid from message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane, m.txid, m.seq limit 1) as first,
+             (select m.txid from message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane desc, m.txid desc, m.seq desc limit 1) as last
+    $sql$, queue_id, segment) into ends using pg_snapshot_xmax(prev_snapshot), pg_snapshot_xmax(next_snapshot), lane;
     if ends.first is not null then
       segments := segments || segment;
       mins := mins || ends.first;

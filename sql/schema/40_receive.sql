@@ -8,14 +8,14 @@
 -- takes its cursor row back with it.
 
 -- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
-create function messages_of_window(source text, before text) returns text
+create function messages_of_window(source text, lane text, before text) returns text
 language sql
 immutable
 return format($sql$
   (
-    select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+    select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
       from %1$s
-       and m.lane = 0
+       and m.lane = %3$s
        and (m.txid, m.seq) > (
          case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
          case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
@@ -26,18 +26,18 @@ return format($sql$
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before);
+$sql$, source, before, lane);
 
--- Where a page is read from.
+-- Where a page of a lane is read from.
 --   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
 --   late    the whole ring, and first the messages of transactions that were open when prev_snapshot was taken
 --   part    the segments of part.part, before part.before: see 39_window_segments.sql
-create function page_source(queue_id int, kind text) returns text
+create function page_source(queue_id int, lane text, kind text) returns text
 language plpgsql
 set search_path from current
 as $generate$
 declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), 'pg_snapshot_xmax(position.next_snapshot)');
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)');
 begin
   if kind = 'window' then
     return window_messages;
@@ -47,9 +47,9 @@ begin
     select m.*
       from pg_snapshot_xip(position.prev_snapshot) as late(txid)
      cross join lateral (
-       select m.txid, m.seq, m.id, m.attempt, m.type, m.payload, m.headers, m.created_at
+       select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
          from message_%1$s m
-        where m.lane = 0
+        where m.lane = %2$s
           and m.txid = late.txid
           and (m.txid, m.seq) > (position.last_txid, position.last_seq)
           and (m.consumer_id is null or m.consumer_id = reader)
@@ -61,21 +61,23 @@ begin
      limit max_messages
   )
   union all
-$sql$, queue_id) || window_messages;
+$sql$, queue_id, lane) || window_messages;
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
   return format('(select m.* from (%s) m order by m.txid, m.seq)', (
-    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), 'part.before'), ' union all ')
+    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before'), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));
 end
 $generate$;
 
 -- The statement that reads one page of a window, appends the batch row and returns the messages.
-create function receive_page(queue_id int, kind text) returns text
+create function receive_page(queue_id int, lane text, kind text) returns text
 language plpgsql
 set search_path from current
 as $generate$
+declare
+  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
 begin
   return format($sql$
     return query
@@ -93,10 +95,10 @@ begin
     ),
     new_batch as (
       insert into batch_%1$s (
-        segment, consumer_id, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+        segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
         first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, still_open, worker, lease_until
       )
-      select current_segment, reader, position.n + 1,
+      select current_segment, reader, %4$s, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
              -- a window is stored once per segment, its further batches refer to it
              case when not k.keeps_window then position.prev_snapshot end,
@@ -112,23 +114,24 @@ begin
              -- offset 0: evaluated once
              (
                select case when position.n %% 64 = 0
-                        then move_settled_line(%1$s, reader, 0, position.n, (position.settled_before, position.still_open)::settled_line)
+                        then move_settled_line(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::settled_line)
                         else (position.settled_before, position.still_open)::settled_line
                       end as line
                offset 0
              ) l
       returning id, lease_until
     )
-    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until
+    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
       from window_messages m
      cross join new_batch b;
-$sql$, queue_id, page_source(queue_id, kind), case when kind = 'part' then ' and not part.more' else '' end);
+$sql$, queue_id, page_source(queue_id, lane, kind), case when kind = 'part' then ' and not part.more' else '' end, lane,
+    case lane_by when 'priority' then lane else 'null::int' end);
 end
 $generate$;
 
 -- The statements that read a window part by part, and return from the function with the first page that has something; empty for a ring
 -- that is not worth it.
-create function receive_parts(queue_id int) returns text
+create function receive_parts(queue_id int, lane text) returns text
 language plpgsql
 set search_path from current
 as $generate$
@@ -140,7 +143,7 @@ begin
     if attempt_no = 1 and position.last_txid >= pg_snapshot_xmax(position.prev_snapshot) then
       if position.window_segments is null then
         select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
-          from find_window_segments(%1$s, position.prev_snapshot, position.next_snapshot) w;
+          from find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
         -- stored again, with what was found out
         position.window_n := null;
       end if;
@@ -157,41 +160,98 @@ begin
       end loop;
       continue when part.before is null;
     end if;
-$parts$, queue_id, receive_page(queue_id, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)));
+$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane);
 end
 $generate$;
 
--- The statements that read the cursor of a consumer, its newest batch row, from some table of batches. A window is stored in the row that
--- took it, in the same table.
-create function read_cursor(source text) returns text
+-- The statements that read the cursor of a consumer in a lane, its newest batch row, from some table of batches. A window is stored in the
+-- row that took it, in the same table.
+create function read_cursor(source text, lane text) returns text
 language sql
 immutable
 return format($sql$
-      select b.* into position from %1$s b where b.consumer_id = reader and b.lane = 0 order by b.n desc limit 1;
+      select b.* into position from %1$s b where b.consumer_id = reader and b.lane = %2$s order by b.n desc limit 1;
       is_there := found;
       if is_there and position.next_snapshot is null then
         select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
           into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
           from %1$s b
-         where b.consumer_id = reader and b.lane = 0 and b.n = position.window_n;
+         where b.consumer_id = reader and b.lane = %2$s and b.n = position.window_n;
       end if;
-$sql$, source);
+$sql$, source, lane);
 
 -- The same for the table of the current segment, whichever that is.
-create function read_current_cursor(queue_id int) returns text
+create function read_current_cursor(queue_id int, lane text) returns text
 language sql
 stable
 set search_path from current
 begin atomic
-  select string_agg(format('when %s then %s', segment, read_cursor(format('batch_%s_%s', queue_id, segment))), '' order by segment)
+  select string_agg(format('when %s then %s', segment, read_cursor(format('batch_%s_%s', queue_id, segment), lane)), '' order by segment)
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 end;
+
+-- The statements that receive from one lane, whose cursor's lock is held, and return from the function when there was something.
+create function receive_lane(queue_id int, lane text) returns text
+language plpgsql
+set search_path from current
+as $generate$
+begin
+  return format($lane$
+  current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  case current_segment
+    %2$s
+    else
+      -- younger than this function
+      is_there := false;
+  end case;
+  if not is_there then
+    %3$s
+    current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  end if;
+  started := clock_timestamp();
+
+  for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
+    if attempt_no = 2 then
+      position.prev_snapshot := position.next_snapshot;
+      position.next_snapshot := snapshot_now();
+      position.last_txid := '0';
+      position.last_seq := -1;
+      position.window_segments := null;
+      position.window_mins := null;
+      position.window_maxs := null;
+    end if;
+    %4$s
+    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
+       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
+      %5$s
+    else
+      %6$s
+    end if;
+    if found then
+      return;
+    end if;
+  end loop;
+
+  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again. Not one that was slow for other reasons
+  if clock_timestamp() - started > interval '10 ms'
+     and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
+    insert into batch_%1$s (
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
+    ) values (
+      current_segment, reader, %7$s, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
+      position.settled_before, position.still_open
+    );
+  end if;
+$lane$, queue_id, read_current_cursor(queue_id, lane), read_cursor(format('batch_%s', queue_id), lane), receive_parts(queue_id, lane),
+  receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane);
+end
+$generate$;
 
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
 --   1. READ COMMITTED only.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
---   3. The advisory lock of the cursor, in a statement of its own, so that the next statement's snapshot is taken after it.
---      An exclusive consumer gets its open batch again, if there is one.
+--   3. The advisory lock of the consumer's cursors, in a statement of its own, so that the next statement's snapshot is taken after it.
+--      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see 41_lanes.sql.
 --   4. The newest batch row is the cursor. If the consumer has rows in the current segment, the newest of them it is: the pointer moves to
 --      empty segments only, and whoever writes a batch row holds the cursor's lock, or by truncating keeps all receivers out. Otherwise
 --      it is looked for in all, and the pointer is read again now that this transaction holds ACCESS SHARE on every batch table and
@@ -230,6 +290,8 @@ declare
   is_there boolean;
   from_txid xid8;
   part record;
+  lanes int[];
+  from_lane int;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
   if current_setting('transaction_isolation') <> 'read committed' then
@@ -250,57 +312,12 @@ begin
       return;
     end if;
   end if;
-
-  current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
-  case current_segment
-    %6$s
-    else
-      -- younger than this function
-      is_there := false;
-  end case;
-  if not is_there then
-    %7$s
-    current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
-  end if;
-  started := clock_timestamp();
-
-  for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
-    if attempt_no = 2 then
-      position.prev_snapshot := position.next_snapshot;
-      position.next_snapshot := snapshot_now();
-      position.last_txid := '0';
-      position.last_seq := -1;
-      position.window_segments := null;
-      position.window_mins := null;
-      position.window_maxs := null;
-    end if;
-    %5$s
-    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
-       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
-      %3$s
-    else
-      %4$s
-    end if;
-    if found then
-      return;
-    end if;
-  end loop;
-
-  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again. Not one that was slow for other reasons
-  if clock_timestamp() - started > interval '10 ms'
-     and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
-    insert into batch_%1$s (
-      segment, consumer_id, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
-    ) values (
-      current_segment, reader, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
-      position.settled_before, position.still_open
-    );
-  end if;
+%3$s
 end
 $receive$;
 revoke all on function receive_%1$s(text, text, int, interval) from public
-$ddl$, queue_id, lock_seed('cursor', queue_id), receive_page(queue_id, 'late'), receive_page(queue_id, 'window'), receive_parts(queue_id),
-  read_current_cursor(queue_id), read_cursor(format('batch_%s', queue_id)));
+$ddl$, queue_id, lock_seed('cursor', queue_id),
+  case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end);
 end
 $generate$;
 

@@ -4,8 +4,6 @@
 -- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
 -- hours does not make whoever looks for open ones read all that was received since.
 
-create type settled_line as (settled_before bigint, still_open bigint[]);
-
 -- The batches of one cursor that are open. The newest row, n, says where to look.
 create function open_batches_of(queue_id int, consumer_id int, lane int, line settled_line) returns table (
   n bigint,
@@ -14,7 +12,8 @@ create function open_batches_of(queue_id int, consumer_id int, lane int, line se
   first_txid xid8,
   first_seq bigint,
   worker text,
-  lease_until timestamptz
+  lease_until timestamptz,
+  waits_until timestamptz
 )
 language plpgsql
 volatile
@@ -27,7 +26,7 @@ as $$
 begin
   -- two scans: with OR there would be one, from the beginning of the ring
   return query execute format($sql$
-    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until
+    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
       from (
         select * from batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
         union all
@@ -69,19 +68,14 @@ create function open_batches(queue_id int) returns table (
   first_txid xid8,
   first_seq bigint,
   worker text,
-  lease_until timestamptz
+  lease_until timestamptz,
+  waits_until timestamptz
 )
-language plpgsql
+language sql
 volatile
 set search_path from current
-as $$
-begin
-  return query execute format($sql$
-    select b.batch_id, b.segment, c.id, newest.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until
-      from consumer c
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) newest
-     cross join lateral open_batches_of(%1$s, c.id, newest.lane, (newest.settled_before, newest.still_open)::settled_line) b
-     where c.queue_id = %1$s
-  $sql$, queue_id);
-end
-$$;
+begin atomic
+  select b.batch_id, b.segment, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
+    from cursors(open_batches.queue_id) c
+   cross join lateral open_batches_of(open_batches.queue_id, c.consumer_id, c.lane, c.settled) b;
+end;

@@ -6,6 +6,8 @@ create function batch_messages(batch_id bigint) returns table (
   message_id bigint,
   consumer_id int,
   attempt int,
+  lane smallint,
+  key text,
   type text,
   payload text,
   headers jsonb,
@@ -30,7 +32,7 @@ begin
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
   return query execute format($sql$
-    select distinct on (m.txid, m.seq) m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.type, m.payload, m.headers, m.created_at
+    select distinct on (m.txid, m.seq) m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)

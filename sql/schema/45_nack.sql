@@ -21,26 +21,26 @@ begin
         join unnest($2, $3, $4) as g(id, retry_after, reason) on g.id = m.message_id
     ),
     dead as (
-      insert into dead_letter (queue_id, consumer, message_id, attempt, type, payload, headers, created_at, reason)
-      select %1$s, c.name, g.message_id, g.attempt, g.type, g.payload, g.headers, g.created_at, g.reason
+      insert into dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
+      select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, g.reason
         from given_back g
         join consumer c on c.id = g.consumer_id
        where g.next_attempt > $5 + 1
     ),
     near as (
-      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
+      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > '0' and retry_after <= $7
     ),
     far as (
-      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, type, payload, headers
+      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > $7
     )
-    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, type, payload, headers)
-    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, type, payload, headers
+    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
       from given_back
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
   $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
@@ -68,7 +68,8 @@ end
 $$;
 
 -- Gives some messages of a batch back, to be tried again after retry_after, or as dead letters when their attempts are used up.
--- Returns how many; those that were settled before are left alone. 0 with a warning: unknown, finished, or lease lost.
+-- Returns how many; those that were settled before are left alone. 0 with a warning: unknown, finished, or lease lost. A batch of an ordered
+-- consumer that does not skip ends with it, and what is not settled of it waits in its place.
 create function nack(batch_id bigint, message_ids bigint[], retry_after interval default '60 s', reason text default null) returns int
 language plpgsql
 volatile
@@ -77,9 +78,19 @@ set search_path from current
 as $$
 declare
   fresh bigint[];
+  mode record;
+  failed int;
 begin
   perform check_retry_after(array[retry_after]);
   perform check_in_batch(batch_id, message_ids);
+  mode := batch_mode(batch_id);
+  if mode.mode = 'ordered' and mode.on_failure = 'block' then
+    failed := hold(batch_id, message_ids, array_fill(retry_after, array[cardinality(message_ids)]), array_fill(reason, array[cardinality(message_ids)]), null);
+    if failed is null then
+      perform warn_not_settled(batch_id);
+    end if;
+    return coalesce(failed, 0);
+  end if;
   fresh := settle_messages(batch_id, message_ids, false);
   if fresh is null then
     perform warn_not_settled(batch_id);
@@ -96,7 +107,7 @@ language sql
 return nack(batch_id, array[(msg).msg_id], retry_after, reason);
 
 -- Finishes a batch in one call: retry_ids are tried again after their retry_after (in parallel with reasons), release_ids are
--- given back at once without using an attempt (in their place, if the consumer is exclusive), all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
+-- given back at once without using an attempt (in their place, if the consumer is exclusive or ordered), all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
 create function settle(
   batch_id bigint,
   retry_ids bigint[] default '{}',
@@ -111,6 +122,7 @@ set search_path from current
 as $$
 declare
   fresh bigint[];
+  mode record;
 begin
   if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
     raise exception using
@@ -126,7 +138,14 @@ begin
   end if;
   perform check_retry_after(retry_after);
   perform check_in_batch(batch_id, retry_ids || release_ids);
-  if cardinality(release_ids) > 0 and is_exclusive(batch_id) then
+  mode := batch_mode(batch_id);
+  if mode.mode = 'ordered' then
+    if hold(batch_id, retry_ids, retry_after, reasons, release_ids) is null then
+      perform warn_not_settled(batch_id);
+      return 0;
+    end if;
+    return 1;
+  elsif cardinality(release_ids) > 0 and mode.mode = 'exclusive' then
     -- what is released stays in its place, and so in the batch, for whoever receives next
     fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (release_ids)), false);
     release_ids := '{}';

@@ -1,6 +1,7 @@
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back,
 -- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
--- worker's session is over. Each call stops after a quarter of a second: the rest is for the next. Batches of exclusive consumers stay: see 48_exclusive.sql.
+-- worker's session is over. Each call stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
+-- consumers stay in their place; for them, workers are woken: see 48_exclusive.sql and 49_ordered.sql.
 
 create function recover(queue_id int) returns int
 language plpgsql
@@ -32,6 +33,13 @@ begin
     recovered := recovered + recover_batch(batch)::int;
     exit when clock_timestamp() - started > interval '250 ms';
   end loop;
+  if exists (select from consumer c where c.queue_id = recover.queue_id and c.mode <> 'shared') and exists (
+    select from open_batches(queue_id) b
+      join consumer c on c.id = b.consumer_id
+     where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+  ) then
+    perform wake(queue_id);
+  end if;
   return recovered;
 end
 $$;

@@ -54,8 +54,9 @@ begin
       delete from dead_letter d using chosen where d.id = chosen.id returning d.*, chosen.consumer_id
     ),
     sent as (
-      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, type, payload, headers)
-      select nextval('message_seq_%1$s'), t.message_id, t.created_at, t.consumer_id, 1, t.type, t.payload, t.headers
+      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select nextval('message_seq_%1$s'), t.message_id, t.created_at, t.consumer_id, 1,
+             coalesce(lane_of_key(t.key, (select lanes from queue where id = %1$s)), t.lane), t.key, t.type, t.payload, t.headers
         from taken t
        order by t.id
       returning 1

@@ -16,11 +16,11 @@ declare
 begin
   execute format($sql$
     select min(m.created_at)
-      from cursor_position(%1$s, $1) p
+      from cursors(%1$s, $1) p
      cross join lateral (
        select m.id, m.seq, m.consumer_id, m.created_at
          from message_%1$s m
-        where m.lane = 0
+        where m.lane = p.lane
           and (m.txid, m.seq) > (
             case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
             case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)

@@ -97,8 +97,8 @@ begin
              -- nothing after the position …
              not exists (
                select from message_%1$s_%2$s m
-                where m.lane = 0
-                  and (m.consumer_id is null or m.consumer_id = c.id)
+                where m.lane = p.lane
+                  and (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and (m.txid, m.seq) > (
                     case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
                     case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
@@ -106,19 +106,13 @@ begin
              -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
              and not exists (
                select from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-                 join message_%1$s_%2$s m on m.lane = 0 and m.txid = late.txid
-                where (m.consumer_id is null or m.consumer_id = c.id)
+                 join message_%1$s_%2$s m on m.lane = p.lane and m.txid = late.txid
+                where (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
                   and not pg_visible_in_snapshot(m.txid, p.prev)
              )
            )
-      from consumer c
-     cross join lateral (
-       select b.last_txid, b.last_seq, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
-         from (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
-         join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     ) p
-     where c.queue_id = %1$s and ($1 is null or c.id = $1)
+      from cursors(%1$s, $1) p
   $sql$, queue_id, segment) into received using consumer_id;
   return received;
 end
@@ -133,15 +127,16 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 as $$
 declare
-  last_txid xid8;
-  last_seq bigint;
+  settled boolean;
 begin
-  execute format('select txid, seq from message_%s_%s where lane = 0 order by lane desc, txid desc, seq desc limit 1', queue_id, segment)
-    into last_txid, last_seq;
-  return not exists (
-    select from open_batches(queue_id) b
-     where b.segment = segment_is_settled.segment or (b.first_txid, b.first_seq) <= (last_txid, last_seq)
-  );
+  execute format($sql$
+    select not exists (
+      select from open_batches(%1$s) b
+       where b.segment = %2$s
+          or exists (select from message_%1$s_%2$s m where m.lane = b.lane and (m.txid, m.seq) >= (b.first_txid, b.first_seq))
+    )
+  $sql$, queue_id, segment) into settled;
+  return settled;
 end
 $$;
 
@@ -159,8 +154,13 @@ begin
   if retention = '0' then
     return null;
   end if;
-  execute format('select m.created_at from message_%s_%s m where m.lane = 0 order by m.txid desc, m.seq desc limit 1', queue_id, segment)
-    into last_created_at;
+  execute format($sql$
+    select max(m.created_at)
+      from generate_series(0, (select lanes from queue where id = %1$s) - 1) as of(lane)
+     cross join lateral (
+       select m.created_at from message_%1$s_%2$s m where m.lane = of.lane order by m.lane desc, m.txid desc, m.seq desc limit 1
+     ) m
+  $sql$, queue_id, segment) into last_created_at;
   return case when last_created_at + retention > clock_timestamp() then last_created_at + retention end;
 end
 $$;
@@ -241,12 +241,10 @@ begin
     insert into batch_%1$s (
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
     )
-    select %3$s, b.consumer_id, b.lane, b.n + 1, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.n + 1, b.last_txid, b.last_seq, 0, b.exhausted, b.settled_before, b.still_open
-      from consumer c
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = 0 order by b.n desc limit 1) b
-      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     where c.queue_id = %1$s and b.segment = %2$s
+    select %3$s, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
+           (c.settled).settled_before, (c.settled).still_open
+      from cursors(%1$s) c
+     where c.segment = %2$s
   $sql$, queue_id, segment, current_segment);
 end
 $$;

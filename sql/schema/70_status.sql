@@ -50,8 +50,14 @@ declare
 begin
   execute format($sql$
     select (l.last_value - f.seq + 1) / greatest(extract(epoch from clock_timestamp() - f.created_at), 1)
-      from (select m.seq, m.created_at from message_%1$s_%2$s m where m.lane = 0 order by m.lane, m.txid, m.seq limit 1) f,
-           message_seq_%1$s l
+      from (
+        select f.seq, f.created_at
+          from generate_series(0, (select lanes from queue where id = %1$s) - 1) as of(lane)
+         cross join lateral (select m.seq, m.created_at from message_%1$s_%2$s m where m.lane = of.lane order by m.lane, m.txid, m.seq limit 1) f
+         order by f.seq
+         limit 1
+      ) f,
+      message_seq_%1$s l
   $sql$, queue_id, current_segment) into per_second;
   return coalesce(per_second, 0);
 end
@@ -115,10 +121,16 @@ begin
     consumer := reader.name;
     execute format($sql$
       select count(m.txid), min(m.created_at),
-             (select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = 0 and r.id is not null order by r.n desc limit 1)
-        from cursor_position(%1$s, $1) p
+             (
+               select max(r.created_at)
+                 from cursors(%1$s, $1) c
+                cross join lateral (
+                  select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = c.lane and r.id is not null order by r.n desc limit 1
+                ) r
+             )
+        from cursors(%1$s, $1) p
         left join message_%1$s m
-          on m.lane = 0
+          on m.lane = p.lane
          and m.txid >= pg_snapshot_xmin(p.prev)
          and (m.consumer_id is null or m.consumer_id = $1)
          and not pg_visible_in_snapshot(m.txid, p.prev)

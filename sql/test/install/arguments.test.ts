@@ -26,7 +26,17 @@ const refused: [call: string, code: string, message: string][] = [
   ["subscribe('nowhere', 'c')", "PQ001", "queue not found: nowhere"],
   ["subscribe('q', '')", "PQ004", "expected the consumer name to have 1 to 57 bytes"],
   [`subscribe('q', 'd', '{"from": "nowhere"}')`, "PQ004", 'expected from to be "earliest", "latest" or a time'],
-  ["subscribe('q', 'd', '{\"mode\": \"own\"}')", "PQ004", 'expected mode to be "exclusive" or "shared"'],
+  ["subscribe('q', 'd', '{\"mode\": \"own\"}')", "PQ004", 'expected mode to be "exclusive", "shared" or "ordered"'],
+  [
+    'subscribe(\'q\', \'d\', \'{"mode": "ordered", "on_failure": "retry"}\')',
+    "PQ004",
+    'expected on_failure to be "block" or "skip"',
+  ],
+  [
+    "subscribe('q', 'd', '{\"on_failure\": \"skip\"}')",
+    "PQ004",
+    'expected on_failure for a consumer with mode "ordered" alone',
+  ],
   ["send('nowhere', 'x')", "PQ001", "queue not found: nowhere"],
   ["send(null, 'x')", "PQ001", "queue not found: NULL"],
   ["send('q', repeat('x', 101))", "PQ004", "payload too large: expected at most 100 bytes, got: 101"],

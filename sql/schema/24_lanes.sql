@@ -1,0 +1,126 @@
+-- Lanes: sub-logs of a queue, each with a cursor per consumer. Which lane a message goes to is decided when it is sent, by its priority or
+-- by its key.
+
+-- The lane of a key. Our own hash: one of Postgres's may change between its majors, and with it the order. Null for null.
+create function lane_of_key(key text, lanes int) returns int
+language sql
+stable
+strict
+return ((get_byte(sha256(convert_to(key, 'UTF8')), 0) << 8) | get_byte(sha256(convert_to(key, 'UTF8')), 1)) % lanes;
+
+-- Writes lane_of_<queue id>, the lane of a message of a queue with keys; one without a key goes to any. A function that is written into
+-- the plan of the INSERT that calls it: an INSERT that waited while lanes were added is planned again, and uses the new number.
+create function generate_lane_of(queue_id int) returns void
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  settings queue;
+begin
+  select * into settings from queue q where q.id = queue_id;
+  if settings.lane_by = 'key' then
+    execute format($ddl$
+create or replace function lane_of_%1$s(key text, message_id bigint) returns int
+language sql
+stable
+return coalesce(%2$I.lane_of_key(key, %3$s), (message_id %% %3$s)::int);
+revoke all on function lane_of_%1$s(text, bigint) from public
+$ddl$, queue_id, current_schema(), settings.lanes);
+  end if;
+end
+$generate$;
+
+-- The options of a new queue with the number of its lanes: ten priorities or 16 slots for keys, unless they say otherwise.
+create function lane_options(options jsonb) returns jsonb
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if options ? 'lanes' and not options ? 'lane_by' then
+    raise exception using
+      errcode = 'PQ004',
+      message = 'expected lanes together with lane_by',
+      hint = 'lane_by = priority or key says which lane a message goes to.';
+  end if;
+  if options ? 'lowest_first_every' and options ->> 'lane_by' is distinct from 'priority' then
+    raise exception using errcode = 'PQ004', message = 'expected lowest_first_every together with lane_by = priority';
+  end if;
+  return jsonb_build_object('lanes', case options ->> 'lane_by' when 'priority' then 10 when 'key' then 16 else 1 end) || options;
+end
+$$;
+
+-- Changes the number of lanes: to more, never to fewer, and with keys only when nothing is left in those there are, so that the order of
+-- a key is kept. Holds senders up for as long as it looks.
+create function add_lanes(queue_id int, options jsonb) returns void
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '1s'
+as $$
+declare
+  old queue;
+  lanes int;
+  taken pg_snapshot;
+begin
+  perform require_read_committed('set_queue_config');
+  select * into old from queue q where q.id = queue_id;
+  if options ? 'lane_by' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('lane_by of queue %s cannot be changed', quote_literal(old.name)),
+      hint = 'Create another queue, and drop this one when it is drained.';
+  end if;
+  perform configure_queue(queue_id, options);
+  select q.lanes into lanes from queue q where q.id = queue_id;
+  if old.lane_by is null or lanes < old.lanes then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected lanes of queue %s to be %s or more, got: %s', quote_literal(old.name), old.lanes, lanes),
+      hint = case when old.lane_by is null then 'It has one lane: it was created without lane_by.' else 'Lanes are added, never taken away.' end;
+  end if;
+  -- no sender has anything uncommitted in the queue, and those that come wait, and then use the new number
+  execute (
+    select format('lock table %s in share row exclusive mode', string_agg(format('only message_%s_%s', queue_id, segment), ', '))
+      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+  );
+  if old.lane_by = 'key' and not is_drained(queue_id) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s is not drained', quote_literal(old.name)),
+      hint = 'Lanes are added when every consumer is done with everything and nothing is delayed: pause its senders, and try again.';
+  end if;
+  taken := snapshot_now();
+  execute format($sql$
+    insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    select pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), c.id, l.lane, 1, 1, $1, $1, '0', -1, 0, true
+      from consumer c
+     cross join generate_series($2, $3 - 1) as l(lane)
+     where c.queue_id = %1$s
+  $sql$, queue_id) using taken, old.lanes, lanes;
+exception
+  when lock_not_available then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s is in use', quote_literal(old.name)),
+      hint = 'A transaction that has sent to it is open. Try again.';
+end
+$$;
+
+-- Every consumer is done with everything that was sent, and nothing waits for its time.
+create function is_drained(queue_id int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  anything boolean;
+begin
+  execute format('select exists (select from message_%s)', queue_id) into anything;
+  return not exists (select from open_batches(queue_id))
+     and delayed_count((select q.uid from queue q where q.id = queue_id)) = 0
+     and (not anything or not exists (
+       select from generate_series(0, segment_count(queue_id) - 1) as ring(segment) where not segment_is_received(queue_id, segment)
+     ));
+end
+$$;

@@ -1,0 +1,207 @@
+-- Ordered consumers: one open batch in each lane, so that the messages of one key are handled in order and one at a time, with any number
+-- of workers, each on other lanes. Order is that of transactions that do not overlap.
+--
+-- What is left of a batch when it ends, because of a failure, a release or a lease that ran out, is never written again, which would put
+-- it behind later messages of its key. A batch row over the rest of the same range is appended instead, with each message's attempt. After
+-- a failure this rest waits: it is handed out to nobody before its time, and the lane with it. A consumer with on_failure = skip lets
+-- failed messages come later, out of order, as those of a shared consumer do.
+
+-- How the consumer of a batch is subscribed.
+create function batch_mode(batch_id bigint, out mode text, out on_failure text)
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+begin
+  if to_regclass(format('batch_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
+    return;
+  end if;
+  execute format('select c.mode, c.on_failure from batch_%1$s_%2$s b join consumer c on c.id = b.consumer_id where b.id = $1',
+    batch_queue(batch_id), batch_segment(batch_id)) into mode, on_failure using batch_id;
+end
+$$;
+
+-- Whether an open batch may be handed out to somebody else: it is a rest whose time has come, or its lease has ended.
+create function can_be_taken_over(worker text, lease_until timestamptz, waits_until timestamptz) returns boolean
+language sql
+volatile
+set search_path from current
+return case
+  when waits_until is not null then waits_until <= clock_timestamp()
+  else has_lost_session(worker) or (lease_until < clock_timestamp() and not is_alive(worker))
+end;
+
+-- The open batch of a lane, which is what its newest row says. Null: none is open.
+create function open_batch_of_lane(queue_id int, consumer_id int, lane int, out batch_id bigint, out can_be_taken boolean)
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_sort = off
+as $$
+begin
+  execute format($sql$
+    select b.id, can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+      from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.n desc limit 1) b
+     where b.id is not null
+       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+  $sql$, queue_id) into batch_id, can_be_taken using consumer_id, lane;
+end
+$$;
+
+-- What is left of the open batch of a lane, if it may be handed out; the caller holds the cursor's lock.
+create function receive_rest(queue_id int, consumer_id int, lane int, worker text, lease interval) returns setof received_message
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  open constant record := open_batch_of_lane(queue_id, consumer_id, lane);
+  taken record;
+begin
+  if open.can_be_taken is not true then
+    return;
+  end if;
+  taken := take_over(open.batch_id, worker, lease);
+  if taken.batch_id is distinct from open.batch_id then
+    return query select * from messages_left(taken.batch_id, taken.lease_until);
+  end if;
+end
+$$;
+
+-- The messages of a batch that are not settled, as receive returns them.
+create function messages_left(batch_id bigint, lease_until timestamptz) returns setof received_message
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  has_priorities constant boolean := (select q.lane_by = 'priority' from queue q where q.id = batch_queue(batch_id));
+begin
+  return query
+    select batch_id, m.message_id, m.attempt, m.type, m.payload, m.headers, m.created_at, messages_left.lease_until,
+           case when has_priorities then m.lane::int end, m.key
+      from batch_messages(batch_id) m
+     cross join lateral batch_state(batch_id) s
+     where not s.final and m.message_id <> all (s.settled);
+end
+$$;
+
+-- Finishes an open batch in its worker's place and appends one with what it left, whose attempts are used up aside: those become dead
+-- letters. What waited comes at the attempt it waited with, what a worker left one further. Null: nothing was left. The same batch again:
+-- a transaction that settles something of it is open, or just was.
+create function take_over(old_id bigint, worker text, lease interval, out batch_id bigint, out lease_until timestamptz)
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '20ms'
+as $$
+declare
+  max_retries constant int := (select q.max_retries from queue q where q.id = batch_queue(old_id));
+  waited boolean;
+  state record;
+  ids bigint[];
+  attempts int[];
+  dead bigint[];
+begin
+  batch_id := old_id;
+  state := batch_state(old_id);
+  execute format('select waits_until is not null from batch_%s_%s where id = $1', batch_queue(old_id), batch_segment(old_id)) into waited using old_id;
+  select array_agg(m.message_id) filter (where m.next_attempt <= max_retries + 1),
+         array_agg(m.next_attempt) filter (where m.next_attempt <= max_retries + 1),
+         coalesce(array_agg(m.message_id) filter (where m.next_attempt > max_retries + 1), '{}')
+    into ids, attempts, dead
+    from (select b.message_id, b.attempt + (not waited)::int as next_attempt from batch_messages(old_id) b) m
+   where m.message_id <> all (state.settled);
+  -- the outcome first: a worker that settles the batch from now on finds it finished
+  if state.final or not append_outcome(old_id, state.last_n + 1, true, ids || dead) then
+    return;
+  end if;
+  perform give_back(old_id, dead, array_fill(interval '0', array[cardinality(dead)]),
+    array_fill('the lease ended before the message was settled'::text, array[cardinality(dead)]));
+  lease_until := clock_timestamp() + lease;
+  batch_id := append_rest(old_id, ids, attempts, worker, lease_until, null);
+exception
+  when lock_not_available then
+    batch_id := old_id;
+end
+$$;
+
+-- Appends a batch over some messages of an older one, which is the newest of its cursor. Null without messages.
+create function append_rest(old_id bigint, ids bigint[], attempts int[], worker text, lease_until timestamptz, waits_until timestamptz) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  of_queue constant int := batch_queue(old_id);
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  new_id bigint;
+begin
+  execute format($sql$
+    insert into batch_%1$s (
+      segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
+      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until
+    )
+    select %2$s, b.consumer_id, b.lane, b.n + 1, make_batch_id(nextval('batch_seq_%1$s'), %1$s, %2$s),
+           coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
+           b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, b.exhausted, b.settled_before, b.still_open,
+           $4, $5, $6
+      from batch_%1$s b
+      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+     where b.id = $1 and cardinality($2) > 0
+    returning id
+  $sql$, of_queue, current_segment) into new_id using old_id, ids, attempts, worker, lease_until, waits_until;
+  return new_id;
+end
+$$;
+
+-- Finishes a batch of an ordered consumer with some messages unhandled: retry_ids have failed, each with the time until it is tried again
+-- and a reason; release_ids are given back as they are, null: all others. The rest of the batch is acked. What failed and was released
+-- waits in its place until the latest of these times; failed messages of a consumer that skips leave it. Returns how many had failed;
+-- null when the batch is unknown, finished, or its lease was taken away.
+create function hold(batch_id bigint, retry_ids bigint[], retry_after interval[], reasons text[], release_ids bigint[]) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  skips constant boolean := (batch_mode(batch_id)).on_failure = 'skip';
+  max_retries constant int := (select q.max_retries from queue q where q.id = batch_queue(batch_id));
+  waits_until timestamptz;
+  state record;
+  rest record;
+begin
+  loop
+    state := batch_state(batch_id);
+    if state.messages is null or state.final then
+      return null;
+    end if;
+    select count(m.retry_after) as failed,
+           array_agg(m.message_id) filter (where m.stays) as ids,
+           array_agg(m.next_attempt) filter (where m.stays) as attempts,
+           max(m.retry_after) filter (where m.stays) as waits,
+           coalesce(array_agg(m.message_id) filter (where not m.stays), '{}') as leaving,
+           coalesce(array_agg(m.retry_after) filter (where not m.stays), '{}') as leaving_after,
+           coalesce(array_agg(m.reason) filter (where not m.stays), '{}') as leaving_reasons
+      into rest
+      from (
+        select b.message_id, r.retry_after, r.reason, b.attempt + (r.id is not null)::int as next_attempt,
+               r.id is null or (not skips and b.attempt <= max_retries) as stays
+          from batch_messages(batch_id) b
+          left join (select distinct on (u.id) u.* from unnest(retry_ids, retry_after, reasons) as u(id, retry_after, reason)) r on r.id = b.message_id
+         where b.message_id <> all (state.settled)
+           and (r.id is not null or release_ids is null or b.message_id = any (release_ids))
+      ) m;
+    if rest.failed = 0 and cardinality(retry_ids) > 0 and release_ids is null then
+      return 0;
+    end if;
+    exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);
+  end loop;
+  perform give_back(batch_id, rest.leaving, rest.leaving_after, rest.leaving_reasons);
+  waits_until := clock_timestamp() + coalesce(rest.waits, '0');
+  perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
+  return rest.failed;
+end
+$$;

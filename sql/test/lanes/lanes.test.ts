@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { blocked } from "../../../test/support/interleave.ts";
+import { drain, receive } from "../support/queue.ts";
+import { makeLanes, sendWith, subscribe } from "./support.ts";
+
+let database: TestDatabase;
+let a: pg.Client;
+let b: pg.Client;
+let observer: pg.Client;
+beforeEach(async () => {
+  database = await freshDatabase();
+  [a, b, observer] = [await database.connect(), await database.connect(), await database.connect()];
+});
+afterEach(() => database.drop());
+
+const setLanes = (client: pg.Client, lanes: number | string): Promise<pg.QueryResult> =>
+  client.query("select pgque.set_queue_config('q', 'lanes', $1)", [String(lanes)]);
+const laneOf = async (key: string): Promise<number> =>
+  (await a.query("select lane from pgque.message_1 where key = $1 order by seq desc limit 1", [key])).rows[0].lane;
+
+test("keys are any text, and the lane of a key never changes: the hash is the schema's own", async () => {
+  const { rows } = await a.query(
+    "select array_agg(pgque.lane_of_key(k, 1024) order by n) as lanes from unnest(array['', 'order-42', 'Zürich', '订单', '''; drop table x; --']) with ordinality as u(k, n)",
+  );
+  expect(rows[0].lanes).toEqual([944, 1016, 593, 340, 414]);
+});
+
+test("lanes are added when every consumer is done with everything and nothing is delayed, never taken away", async () => {
+  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await subscribe(a, { mode: "ordered" });
+  await sendWith(a, { key: "k" }, "waits");
+  await expect(setLanes(a, 4)).rejects.toMatchObject({ code: "PQ004", message: "queue 'q' is not drained" });
+  const got = await receive(a);
+  await expect(setLanes(a, 4)).rejects.toThrow("is not drained");
+  await a.query("select pgque.ack($1)", [got.batch]);
+  await sendWith(a, { key: "k", delay: 3600 }, "delayed");
+  await expect(setLanes(a, 4)).rejects.toThrow("is not drained");
+  await expect(setLanes(a, 1)).rejects.toThrow("expected lanes of queue 'q' to be 2 or more, got: 1");
+  await expect(setLanes(a, "many")).rejects.toThrow("option of a queue out of range");
+  await expect(a.query("select pgque.set_queue_config('q', 'lane_by', 'priority')")).rejects.toThrow(
+    "lane_by of queue 'q' cannot be changed",
+  );
+});
+
+test("what is sent to a lane that was added is received, by those who had subscribed before", async () => {
+  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await subscribe(a, { mode: "ordered" });
+  const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`);
+  for (const key of keys) await sendWith(a, { key }, key);
+  await drain(a);
+  await setLanes(b, 64);
+  for (const key of keys) await sendWith(a, { key }, key);
+  expect(Math.max(...(await Promise.all(keys.map(laneOf))))).toBeGreaterThan(2);
+  expect((await drain(a)).toSorted()).toEqual(keys.toSorted());
+});
+
+test("priorities can be added at any time", async () => {
+  await makeLanes(a, { lane_by: "priority", lanes: 2 });
+  await subscribe(a, { mode: "shared" });
+  await sendWith(a, { priority: 1 }, "one");
+  await setLanes(b, 3);
+  await sendWith(a, { priority: 2 }, "two");
+  expect(await drain(a)).toEqual(["two", "one"]);
+});
+
+test("a sender that waited while lanes were added uses their new number, so that the order of its key is kept", async () => {
+  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await subscribe(a, { mode: "ordered" });
+  const { rows } = await a.query(
+    "select 'key ' || n as key, pgque.lane_of_key('key ' || n, 64) as lane from generate_series(1, 100) as n where pgque.lane_of_key('key ' || n, 64) > 2 limit 1",
+  );
+  const [{ key, lane }] = rows;
+  await sendWith(b, { key }, "before");
+  await drain(b);
+  await a.query("begin");
+  await setLanes(a, 64);
+  const sender = await blocked(observer, b, "select pgque.send('q', 't', 'during', $1)", [{ key }]);
+  await a.query("commit");
+  await sender.result;
+  expect(await laneOf(key)).toBe(lane);
+  await sendWith(b, { key }, "after");
+  expect(await drain(a)).toEqual(["during", "after"]);
+});

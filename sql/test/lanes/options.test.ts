@@ -1,0 +1,66 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+
+let database: TestDatabase;
+let a: pg.Client;
+beforeAll(async () => {
+  database = await freshDatabase();
+  a = await database.connect();
+  await a.query(
+    `select pgque.create_queue('plain'), pgque.create_queue('key', '{"lane_by": "key"}'), pgque.create_queue('priority', '{"lane_by": "priority"}')`,
+  );
+});
+afterAll(() => database.drop());
+
+test.each([
+  ['{"lanes": 4}', "expected lanes together with lane_by"],
+  ['{"lane_by": "colour"}', "option of a queue out of range"],
+  ['{"lane_by": "key", "lanes": 1025}', "option of a queue out of range"],
+  ['{"lane_by": "key", "lowest_first_every": 5}', "expected lowest_first_every together with lane_by = priority"],
+  ['{"lane_by": "priority", "lowest_first_every": 1}', "option of a queue out of range"],
+])("a queue with %s is refused", async (options, message) => {
+  await expect(a.query("select pgque.create_queue('q', $1)", [options])).rejects.toMatchObject({
+    code: "PQ004",
+    message: expect.stringContaining(message),
+  });
+});
+
+test.each([
+  ["plain", "send('q', 't', 'x', '{\"priority\": 1}')", "queue 'plain' has no priorities"],
+  ["plain", "send('q', 't', 'x', '{\"key\": \"k\"}')", "queue 'plain' has no keys"],
+  ["key", "send('q', 't', 'x', '{\"priority\": 1}')", "queue 'key' has no priorities"],
+  ["priority", "send_batch('q', 't', array['x'], null, '{\"keys\": [\"k\"]}')", "queue 'priority' has no keys"],
+  ["priority", "send('q', 't', 'x', '{\"priority\": 10}')", "expected priority to be an integer from 0 to 9, got: 10"],
+  ["priority", "send('q', 't', 'x', '{\"priority\": -1}')", "expected priority to be an integer from 0 to 9, got: -1"],
+  [
+    "priority",
+    "send('q', 't', 'x', '{\"priority\": 1.5}')",
+    "expected priority to be an integer from 0 to 9, got: 1.5",
+  ],
+  [
+    "priority",
+    "send('q', 't', 'x', '{\"priority\": \"1\"}')",
+    'expected priority to be an integer from 0 to 9, got: "1"',
+  ],
+  ["key", "send('q', 't', 'x', '{\"key\": 1}')", "expected key to be a string of at most 1000 bytes, got: 1"],
+  ["key", "send('q', 't', 'x', jsonb_build_object('key', repeat('ü', 501)))", "expected key to be a string of at most"],
+  ["key", "send_batch('q', 't', array['x'], null, '{\"keys\": [\"k\", \"l\"]}')", "expected keys to be an array of 1"],
+  [
+    "key",
+    "send_batch('q', 't', array['x'], null, '{\"keys\": [\"k\"], \"key\": \"l\"}')",
+    "expected key or keys, got both",
+  ],
+])("on a queue by %s, %s is refused", async (laneBy, call, message) => {
+  await expect(a.query(`select pgque.${call.replace("'q'", `'${laneBy}'`)}`)).rejects.toMatchObject({
+    code: "PQ004",
+    message: expect.stringContaining(message),
+  });
+});
+
+test("an ordered consumer needs a queue with keys", async () => {
+  await expect(a.query(`select pgque.subscribe('plain', 'c', '{"mode": "ordered"}')`)).rejects.toMatchObject({
+    code: "PQ004",
+    message: "queue 'plain' has no keys to order by",
+  });
+});
