@@ -1,7 +1,9 @@
 -- What a batch holds, read again from its window: the messages between its first and its last position that next_snapshot
 -- sees and prev_snapshot does not, or of these its rest. Late transactions and the rest of the window are read as receive reads them.
--- Distinct, because the storm test has seen this return a row of the message table twice, about once in a quarter of an hour, and what
--- is given back twice is delivered twice; what made it do so has not been found.
+--
+-- Neither scan has another condition on txid beside the upper bound (txid, seq) <= (…): on PostgreSQL 17 "txid = x and (txid, seq) <= (y, n)"
+-- may return rows of other transactions up to y, those of the batch a second time and others that are not in the window. Its index scan
+-- takes a page's last tuple that fails the row comparison by seq for one that meets every condition on txid, and checks none on that page.
 create function batch_messages(batch_id bigint) returns table (
   message_id bigint,
   consumer_id int,
@@ -32,7 +34,7 @@ begin
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
   return query execute format($sql$
-    select distinct on (m.txid, m.seq) m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.type, m.payload, m.headers, m.created_at
+    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
