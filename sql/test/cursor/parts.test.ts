@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { blocked } from "../../../test/support/interleave.ts";
 import { ack, drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
 
 let database: TestDatabase;
@@ -110,4 +111,35 @@ test("a page of a window reads the segment it lies in, not the ring", async () =
   }
   const [few = 0, many = 0] = pages;
   expect(many).toBeLessThan(1.5 * few);
+});
+
+test("a receive that was compiled before the ring grew looks into all segments when a window lies in one it does not know", async () => {
+  await makeQueue(a);
+  const sent = await fillRing(5);
+  const got: string[] = [];
+  got.push(...(await drainInPages(50)));
+  const observer = await database.connect();
+  const grower = await database.connect();
+  // the cursor's lock, held before anybody receives
+  await late.query("begin");
+  await late.query("select pg_advisory_xact_lock(pgque.lock_key('cursor', 1, (select id from pgque.consumer)))");
+  const { length: segments } = (await ring(a)).bytes;
+  await grower.query("begin");
+  await grower.query("select pgque.grow_ring(1, $1)", [segments]);
+  const old = await blocked<{ batch_id: string; payload: string }>(
+    observer,
+    b,
+    "select * from pgque.receive_messages('q', 'c', max_messages => 10)",
+  );
+  await grower.query("commit");
+  await a.query("select setval('pgque.segment_pointer_1', pgque.pointer_to($1))", [segments]);
+  sent.push(...(await fillSegment(a, "in the new segment")));
+  for (const page of [await receive(late, "c", 10), await receive(late, "c", 10)]) got.push(...page.payloads);
+  const { rows } = await late.query("select window_segments from pgque.batch_1 order by n desc limit 1");
+  expect(rows[0].window_segments).toContain(segments);
+  await late.query("commit");
+  const page = (await old.result).rows.map(({ payload }) => payload);
+  expect(page).toHaveLength(10);
+  got.push(...page, ...(await drain(a)));
+  expect(got).toEqual(sent);
 });

@@ -78,6 +78,21 @@ test("a late nack of a batch that is just being recovered and truncated says 0",
   expect((await late.result).rows).toEqual([{ n: 0 }]);
 });
 
+test("an outcome that waited for a truncation is not written: the batch it is for is gone", async () => {
+  await makeQueue(a);
+  await fillSegment(a);
+  const got = await receive(a);
+  await maintain(a);
+  await a.query("select pgque.ack($1)", [got.batch]);
+  await b.query("begin");
+  expect((await b.query("select pgque.truncate_segment(1, 0) as truncated")).rows).toEqual([{ truncated: true }]);
+  // what it read of the batch before the truncation said that it was open
+  const outcome = await blocked(observer, c, "select pgque.append_outcome($1, 1, true, '{}') as appended", [got.batch]);
+  await b.query("commit");
+  expect((await outcome.result).rows).toEqual([{ appended: false }]);
+  expect((await a.query("select from pgque.outcome_1")).rowCount).toBe(0);
+});
+
 test("a rotation that waits for its lock and a receiver behind it do not wait for each other", async () => {
   await makeQueue(a, ["c", "d"]);
   await a.query("alter function pgque.lock_segment set lock_timeout = '20s'");
