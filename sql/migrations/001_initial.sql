@@ -149,6 +149,10 @@ create table queue (
   lanes int not null default 1 check (lanes between 1 and 1024),
   -- every so many batches the lowest priority comes first, so that it is not starved; null: never
   lowest_first_every int check (lowest_first_every > 1),
+  -- messages may be sent with an end of their life, after which they are not delivered
+  expiry boolean not null default false,
+  -- receives return nothing
+  paused boolean not null default false,
   created_at timestamptz not null default now()
 );
 
@@ -167,6 +171,11 @@ create table consumer (
   mode text not null check (mode in ('exclusive', 'shared', 'ordered')),
   -- what a failed message does to the lane of an ordered consumer: block it until it is tried again, or be skipped and come later
   on_failure text not null default 'block' check (on_failure in ('block', 'skip')),
+  -- limits, see 56_allowance.sql; null: none
+  max_in_flight int check (max_in_flight > 0),
+  rate_limit int check (rate_limit > 0),
+  rate_period interval not null default '1 s',
+  paused boolean not null default false,
   created_at timestamptz not null default now(),
   unique (queue_id, name)
 );
@@ -446,6 +455,7 @@ begin
       attempt smallint not null default 1,
       lane smallint not null default 0,
       key text,
+      expires_at timestamptz,
       type text not null,
       payload text,
       headers jsonb
@@ -494,10 +504,10 @@ return format('delayed_%s_%s', store, pointer_segment(pg_sequence_last_value(for
 
 -- schema/18_send_options.sql
 
--- What a send may be told: headers, when the message is due, its priority or its key.
+-- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key.
 
 -- Refuses options that are not known, and headers that are not an object.
-create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at}') returns void
+create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at,dedupe_key,dedupe_ttl}') returns void
 language plpgsql
 stable
 set search_path from current
@@ -516,7 +526,13 @@ begin
         case when options ? 'priority' then 'priorities' else 'keys' end),
       hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
   end if;
-  known := known || '{priority,key}';
+  if options ?| '{expires_after,expires_at}' and not (select q.expiry from queue q where q.id = queue_id) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('messages of queue %s do not expire', (select quote_literal(q.name) from queue q where q.id = queue_id)),
+      hint = 'Set its option expiry to true.';
+  end if;
+  known := known || '{priority,key,expires_after,expires_at}';
   select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
     raise exception using
@@ -529,51 +545,94 @@ begin
       errcode = 'PQ004',
       message = format('expected headers to be a JSON object, got: %s', left((options -> 'headers')::text, 100));
   end if;
-  if options ? 'delay' and options ? 'at' then
+  if options ?& '{delay,at}' then
     raise exception using errcode = 'PQ004', message = 'expected delay or at, got both';
+  end if;
+  if options ?& '{expires_after,expires_at}' then
+    raise exception using errcode = 'PQ004', message = 'expected expires_after or expires_at, got both';
+  end if;
+  if options ? 'dedupe_ttl' and not options ? 'dedupe_key' then
+    raise exception using errcode = 'PQ004', message = 'expected dedupe_ttl together with dedupe_key';
   end if;
 end
 $$;
 
--- When a message with these options is due: delay is a number of seconds or an interval, at a time. Null: at once.
-create function send_due_at(options jsonb) returns timestamptz
+-- An option that is a span of time, a number of seconds or an interval, longer than 0, or 0 if it may be. Null: it is not given.
+create function option_interval(options jsonb, name text, longest interval, may_be_zero boolean default false) returns interval
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  span interval;
+begin
+  if not options ? name then
+    return null;
+  end if;
+  span := case jsonb_typeof(options -> name)
+    when 'number' then make_interval(secs => (options ->> name)::float8)
+    else (options ->> name)::interval
+  end;
+  if (span > '0' and span <= longest or span = '0' and may_be_zero) is not true then
+    raise exception numeric_value_out_of_range;
+  end if;
+  return span;
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected %s to be %s %s, got: %s', name, case when may_be_zero then 'from 0 to' else 'longer than 0 and at most' end, longest, left((options -> name)::text, 100)),
+      hint = 'A number of seconds, or an interval such as "90 s".';
+end
+$$;
+
+-- An option that is a time within 100 years. Null: it is not given.
+create function option_time(options jsonb, name text) returns timestamptz
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  delay interval;
-  due_at timestamptz;
+  "time" timestamptz;
 begin
-  if options ? 'delay' then
-    delay := case jsonb_typeof(options -> 'delay')
-      when 'number' then make_interval(secs => (options ->> 'delay')::float8)
-      else (options ->> 'delay')::interval
-    end;
-    if delay is null or not (delay >= '0' and delay <= '100 years') then
-      raise exception numeric_value_out_of_range;
-    end if;
-    return clock_timestamp() + delay;
+  if not options ? name then
+    return null;
   end if;
-  if options ? 'at' then
-    due_at := (options ->> 'at')::timestamptz;
-    if due_at is null or not isfinite(due_at) or due_at > clock_timestamp() + interval '100 years' then
-      raise exception numeric_value_out_of_range;
-    end if;
+  "time" := (options ->> name)::timestamptz;
+  if "time" is null or not isfinite("time") or "time" > clock_timestamp() + interval '100 years' then
+    raise exception numeric_value_out_of_range;
   end if;
-  return due_at;
+  return "time";
 exception
   when data_exception then
     raise exception using
       errcode = 'PQ004',
-      message = format('expected delay to be from 0 to 100 years, or at to be a time within 100 years, got: %s', left((options - 'headers')::text, 100)),
-      hint = 'delay: a number of seconds or an interval such as "90 s"; at: a time such as "2030-01-31T12:00:00Z".';
+      message = format('expected %s to be a time within 100 years, got: %s', name, left((options -> name)::text, 100)),
+      hint = 'A time such as "2030-01-31T12:00:00Z".';
 end
 $$;
 
+-- When a message with these options is due: after a delay, or at a time. Null: at once.
+create function send_due_at(options jsonb) returns timestamptz
+language sql
+volatile
+set search_path from current
+return coalesce(
+  clock_timestamp() + option_interval(options, 'delay', '100 years', may_be_zero => true),
+  option_time(options, 'at')
+);
+
+-- Until when a message with these options is delivered. Null: always.
+create function send_expires_at(options jsonb) returns timestamptz
+language sql
+volatile
+set search_path from current
+return coalesce(clock_timestamp() + option_interval(options, 'expires_after', '100 years'), option_time(options, 'expires_at'));
+
 -- Stores messages until they are due.
 create function send_later(
-  queue_uid bigint, due_at timestamptz, ids bigint[], lanes int[], keys text[], type_name text, payloads text[], headers jsonb[]
+  queue_uid bigint, due_at timestamptz, ids bigint[], lanes int[], keys text[], expires_at timestamptz, type_name text, payloads text[],
+  headers jsonb[]
 ) returns void
 language plpgsql
 volatile
@@ -581,11 +640,11 @@ set search_path from current
 as $$
 begin
   execute format($sql$
-    insert into %I (due_at, queue_uid, id, lane, key, type, payload, headers)
-    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $3, m.payload, m.headers
+    insert into %I (due_at, queue_uid, id, lane, key, expires_at, type, payload, headers)
+    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $9, $3, m.payload, m.headers
       from unnest($4, $5, $6, $7, $8) as m(id, lane, key, payload, headers)
   $sql$, delayed_table(case when due_at > clock_timestamp() + delayed_near_span() then 'far' else 'near' end))
-    using due_at, queue_uid, type_name, ids, lanes, keys, payloads, headers;
+    using due_at, queue_uid, type_name, ids, lanes, keys, payloads, headers, expires_at;
 end
 $$;
 
@@ -725,6 +784,8 @@ begin
       lane smallint not null default 0,
       -- what the lane was found by, on a queue with lane_by = key
       key text,
+      -- not delivered from then on; null: always
+      expires_at timestamptz,
       type text not null,
       payload text,
       headers jsonb
@@ -754,6 +815,8 @@ begin
       last_txid xid8 not null,
       last_seq bigint not null,
       messages int not null,
+      -- messages that this cursor has passed over, ever, because they had expired
+      expired bigint not null default 0,
       -- of that range these messages only, each at its attempt; null: all, each at its own
       rest_ids bigint[],
       rest_attempts smallint[],
@@ -766,7 +829,9 @@ begin
       created_at timestamptz not null default clock_timestamp(),
       lease_until timestamptz,
       -- the rest of an ordered batch, which is handed out to nobody before this time
-      waits_until timestamptz
+      waits_until timestamptz,
+      -- of a consumer with a rate limit: see 56_allowance.sql
+      rate_until timestamptz
     ) partition by list (segment);
     create index on batch_%1$s (consumer_id, lane, n);
     create index on batch_%1$s (id);
@@ -899,7 +964,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake,lane_by,lanes,lowest_first_every}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake,lane_by,lanes,lowest_first_every,expiry}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -935,14 +1000,15 @@ begin
          wake = coalesce((options ->> 'wake')::boolean, q.wake),
          lane_by = coalesce(options ->> 'lane_by', q.lane_by),
          lanes = coalesce((options ->> 'lanes')::int, q.lanes),
-         lowest_first_every = case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else q.lowest_first_every end
+         lowest_first_every = case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else q.lowest_first_every end,
+         expiry = coalesce((options ->> 'expiry')::boolean, q.expiry)
    where q.id = queue_id;
 exception
   when data_exception or check_violation then
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false, lane_by priority or key, lanes 1 to 1024, lowest_first_every 2 or more.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false, lane_by priority or key, lanes 1 to 1024, lowest_first_every 2 or more, expiry true or false.';
 end
 $$;
 
@@ -970,7 +1036,7 @@ begin
   else
     perform configure_queue(of_queue, jsonb_build_object(param, value));
   end if;
-  -- payload_bytes_max and wake are written into them
+  -- payload_bytes_max, wake, lanes and expiry are written into them
   perform generate_functions(of_queue);
   return 1;
 end
@@ -1048,6 +1114,7 @@ $$;
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
 -- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
 -- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
+-- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see 56_allowance.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}') returns int
 language plpgsql
 volatile
@@ -1057,6 +1124,7 @@ as $$
 #variable_conflict use_column
 declare
   of_queue constant int := require_queue(queue);
+  settings consumer;
   start_from text;
   existing_mode text;
 begin
@@ -1085,7 +1153,14 @@ begin
       message = format('queue %s has no keys to order by', quote_literal(queue)),
       hint = 'Create it with lane_by = key.';
   end if;
-  perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(options ->> 'on_failure', 'block'), coalesce(start_from, 'latest'));
+  settings.rate_period := '1 s';
+  settings.on_failure := 'block';
+  settings := consumer_settings(settings, options);
+  settings.queue_id := of_queue;
+  settings.name := consumer;
+  settings.mode := coalesce(options ->> 'mode', 'exclusive');
+  settings.paused := false;
+  perform add_consumer(settings, coalesce(start_from, 'latest'));
   return 1;
 end
 $$;
@@ -1102,7 +1177,7 @@ as $$
 declare
   of_queue constant int := require_queue(queue);
   start_from constant text := start_position("position");
-  old record;
+  old consumer;
 begin
   perform require_read_committed('seek');
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
@@ -1112,12 +1187,12 @@ begin
   end if;
   -- under a new number: what was written for the old one alone is nobody's now
   delete from consumer c where c.id = old.id;
-  perform add_consumer(of_queue, old.name, old.mode, old.on_failure, start_from);
+  perform add_consumer(old, start_from);
 end
 $$;
 
 -- Adds a consumer and the first rows of its cursors.
-create function add_consumer(queue_id int, consumer text, mode text, on_failure text, start_from text) returns void
+create function add_consumer(settings consumer, start_from text) returns void
 language plpgsql
 volatile
 set search_path from current
@@ -1129,10 +1204,11 @@ declare
   seen pg_snapshot;
 begin
   -- no segment is truncated until this consumer can be seen by others
-  execute format('lock table message_%1$s, batch_%1$s in access share mode', add_consumer.queue_id);
+  execute format('lock table message_%1$s, batch_%1$s in access share mode', settings.queue_id);
   seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
-  insert into consumer (queue_id, name, mode, on_failure) values (add_consumer.queue_id, consumer, add_consumer.mode, add_consumer.on_failure)
-    returning id into reader;
+  insert into consumer (queue_id, name, mode, on_failure, max_in_flight, rate_limit, rate_period, paused)
+  values (settings.queue_id, settings.name, settings.mode, settings.on_failure, settings.max_in_flight, settings.rate_limit, settings.rate_period, settings.paused)
+  returning id into reader;
   -- from a time: each lane from the first message that was sent since
   execute format($sql$
     insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
@@ -1146,7 +1222,7 @@ begin
          order by m.lane, m.txid, m.seq
          limit 1
       ) f on true
-  $sql$, add_consumer.queue_id) using reader, nothing, seen,
+  $sql$, settings.queue_id) using reader, nothing, seen,
     case when start_from in ('earliest', 'latest') then null else start_from::timestamptz end;
 end
 $$;
@@ -1182,15 +1258,12 @@ begin
   if jsonb_typeof(options) is distinct from 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of subscribe to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
   end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure');
+  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure', 'max_in_flight', 'rate_limit', 'rate_period');
   if unknown is not null then
-    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure.';
+    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure, max_in_flight, rate_limit, rate_period.';
   end if;
   if options ->> 'mode' not in ('exclusive', 'shared', 'ordered') then
     raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive", "shared" or "ordered", got: %L', options ->> 'mode');
-  end if;
-  if options ->> 'on_failure' not in ('block', 'skip') then
-    raise exception using errcode = 'PQ004', message = format('expected on_failure to be "block" or "skip", got: %L', options ->> 'on_failure');
   end if;
   if options ? 'on_failure' and options ->> 'mode' is distinct from 'ordered' then
     raise exception using errcode = 'PQ004', message = 'expected on_failure for a consumer with mode "ordered" alone';
@@ -1344,6 +1417,317 @@ begin
 end
 $$;
 
+-- schema/25_consumer_config.sql
+
+-- Settings of consumers, and pausing them.
+
+-- Options of a consumer, checked, as a row of consumer would have them. Those that are not named are as in the row given.
+create function consumer_settings(settings consumer, options jsonb) returns consumer
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if options ? 'on_failure' then
+    settings.on_failure := options ->> 'on_failure';
+  end if;
+  if options ? 'max_in_flight' then
+    settings.max_in_flight := (options ->> 'max_in_flight')::int;
+  end if;
+  if options ? 'rate_limit' then
+    settings.rate_limit := (options ->> 'rate_limit')::int;
+  end if;
+  settings.rate_period := coalesce(option_interval(options, 'rate_period', '1 day'), settings.rate_period);
+  if settings.on_failure not in ('block', 'skip') or settings.max_in_flight < 1 or settings.rate_limit < 1
+     or settings.rate_limit > extract(epoch from settings.rate_period) * 1000000 then
+    raise exception numeric_value_out_of_range;
+  end if;
+  return settings;
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('option of a consumer out of range: %s', options),
+      hint = 'on_failure block or skip, max_in_flight and rate_limit 1 or more or null for none, rate_period a number of seconds or an interval up to a day, and no more than a message a microsecond.';
+end
+$$;
+
+-- Sets one option of a consumer that exists: on_failure, max_in_flight, rate_limit or rate_period; NULL for max_in_flight and rate_limit:
+-- none. Counts from the next receive on.
+create function set_consumer_config(queue text, consumer text, param text, value text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  reader constant int := require_consumer(require_queue(queue), consumer);
+  known constant text[] := '{on_failure,max_in_flight,rate_limit,rate_period}';
+  settings consumer;
+begin
+  if param <> all (known) or param is null or (value is null and param not in ('max_in_flight', 'rate_limit')) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('unknown option of a consumer, or no value for it: %L, %L', param, value),
+      hint = format('Known options: %s.', array_to_string(known, ', '));
+  end if;
+  select c.* into settings from consumer c where c.id = reader for update;
+  settings := consumer_settings(settings, jsonb_build_object(param, value));
+  update consumer c
+     set on_failure = settings.on_failure, max_in_flight = settings.max_in_flight, rate_limit = settings.rate_limit, rate_period = settings.rate_period
+   where c.id = reader;
+  return 1;
+end
+$$;
+
+create function set_paused(queue text, consumer text, paused boolean) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+  changed int;
+begin
+  if consumer is null then
+    perform pg_advisory_xact_lock(lock_key('registry', 0));
+    update queue q set paused = set_paused.paused where q.id = of_queue and q.paused <> set_paused.paused;
+    get diagnostics changed = row_count;
+    -- it is written into the function that receives, so that a queue that is not paused need not look
+    if changed = 1 then
+      perform generate_receive(of_queue);
+    end if;
+  else
+    update consumer c set paused = set_paused.paused where c.id = require_consumer(of_queue, consumer) and c.paused <> set_paused.paused;
+    get diagnostics changed = row_count;
+  end if;
+  if changed = 1 and not paused then
+    perform wake(of_queue);
+  end if;
+  return changed;
+end
+$$;
+
+-- Pauses a consumer, or without one the queue: until it is resumed, receives return nothing. What is in hand can be settled, sends go on, and
+-- so does maintenance. 1 paused, 0 it was already.
+create function pause(queue text, consumer text default null) returns int
+language sql
+volatile
+security definer
+set search_path from current
+return set_paused(queue, consumer, true);
+
+create function resume(queue text, consumer text default null) returns int
+language sql
+volatile
+security definer
+set search_path from current
+return set_paused(queue, consumer, false);
+
+-- schema/27_purge.sql
+
+-- Throws away what a consumer, or without one every consumer, has not received: its messages, open batches and retries, and for the whole
+-- queue what is delayed. Dead letters stay: see dlq_purge. Returns how many messages that were; of a transaction that is still open none.
+create function purge(queue text, consumer text default null) returns bigint
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  of_queue constant int := require_queue(queue);
+  reader record;
+  purged bigint := 0;
+begin
+  perform require_read_committed('purge');
+  if consumer is not null then
+    perform require_consumer(of_queue, consumer);
+  end if;
+  for reader in select s.consumer, s.depth from consumer_status(queue) s where purge.consumer is null or s.consumer = purge.consumer loop
+    perform seek(queue, reader.consumer, 'latest');
+    purged := greatest(purged, reader.depth);
+  end loop;
+  if consumer is null then
+    purged := purged + delayed_count((select q.uid from queue q where q.id = of_queue));
+    -- under a new number: what is delayed for the old one is delivered to nobody
+    perform pg_advisory_xact_lock(lock_key('registry', 0));
+    update queue q set uid = default where q.id = of_queue;
+    perform generate_functions(of_queue);
+    if not exists (select from consumer c where c.queue_id = of_queue) then
+      purged := purged + truncate_all(of_queue);
+    end if;
+  end if;
+  return purged;
+end
+$$;
+
+-- Truncates every segment of a queue that nobody has subscribed to, whose messages would wait for the first who does.
+create function truncate_all(queue_id int) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  messages bigint;
+begin
+  perform pg_advisory_xact_lock(lock_key('subscribe', queue_id));
+  for segment in 0 .. segment_count(queue_id) - 1 loop
+    if not lock_segment(queue_id, segment) then
+      raise exception using
+        errcode = 'PQ004',
+        message = format('queue %s is in use', (select quote_literal(q.name) from queue q where q.id = queue_id)),
+        hint = 'A transaction that has sent to it is open. Try again.';
+    end if;
+  end loop;
+  execute format('select count(*) from message_%s', queue_id) into messages;
+  for segment in 0 .. segment_count(queue_id) - 1 loop
+    execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
+  end loop;
+  return messages;
+end
+$$;
+
+-- schema/28_dedupe.sql
+
+-- Dedupe keys: of the messages that are sent to a queue with the same key within its time to live, the first is sent, and the others are
+-- answered with its id.
+--
+-- Who sends with a key holds an advisory lock on it until the transaction ends, so the look-up sees whatever was sent with it before; there
+-- is no unique constraint, whose losers would leave dead tuples, and none that could span the ring. Three tables take turns. Keys are
+-- looked up in the current and the one before, and the pointer moves on only when every key in the one before has run out; so the third is
+-- nobody's concern and can be truncated. A sender that finds the pointer moved after its insert inserts into the new table as well.
+
+create table dedupe (
+  segment int not null,
+  -- numbers of dropped queues are given out again, these are not
+  queue_uid bigint not null,
+  key text not null,
+  message_id bigint not null,
+  expires_at timestamptz not null
+) partition by list (segment);
+
+create table dedupe_0 partition of dedupe for values in (0) with (autovacuum_enabled = off);
+create table dedupe_1 partition of dedupe for values in (1) with (autovacuum_enabled = off);
+create table dedupe_2 partition of dedupe for values in (2) with (autovacuum_enabled = off);
+create index dedupe_by_key on dedupe (queue_uid, key);
+
+comment on table dedupe is 'Keys with which messages were sent, until when they count, and the first message of each.';
+
+-- Which table takes inserts, and since when: see segment_pointer.
+create sequence dedupe_pointer minvalue 0;
+select setval('dedupe_pointer', pointer_to(0));
+
+-- Claims the key that options name for this message. Returns null, or the id of the message that has it already.
+create function claim_key(queue_uid bigint, options jsonb, message_id bigint) returns bigint
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  wanted constant text := dedupe_key(options);
+  ttl constant interval := dedupe_ttl(options);
+  pointer bigint;
+  first_id bigint;
+begin
+  perform require_read_committed('send with a dedupe_key');
+  perform pg_advisory_xact_lock(hashtextextended(wanted, hashint8extended(queue_uid, lock_seed('dedupe', 0))));
+  pointer := pg_sequence_last_value('dedupe_pointer');
+  select d.message_id into first_id
+    from dedupe d
+   where d.segment in (pointer_segment(pointer), (pointer_segment(pointer) + 2) % 3)
+     and d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp()
+   limit 1;
+  if first_id is not null then
+    return first_id;
+  end if;
+  insert into dedupe values (pointer_segment(pointer), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
+  if pg_sequence_last_value('dedupe_pointer') <> pointer then
+    insert into dedupe
+    values (pointer_segment(pg_sequence_last_value('dedupe_pointer')), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
+  end if;
+  return null;
+end
+$$;
+
+create function dedupe_key(options jsonb) returns text
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if jsonb_typeof(options -> 'dedupe_key') <> 'string' or octet_length(options ->> 'dedupe_key') not between 1 and 1000 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected dedupe_key to be a string of 1 to 1000 bytes, got: %s', left((options -> 'dedupe_key')::text, 100)),
+      hint = 'Of the messages with one key the first is sent.';
+  end if;
+  return options ->> 'dedupe_key';
+end
+$$;
+
+-- How long a key counts: a number of seconds or an interval, up to 30 days; a day unless options say otherwise.
+create function dedupe_ttl(options jsonb) returns interval
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  ttl constant interval := option_interval(options, 'dedupe_ttl', '30 days');
+begin
+  return coalesce(ttl, '1 day');
+end
+$$;
+
+-- Moves the pointer on when every key in the table before it has run out, and truncates the table that is nobody's concern.
+create function rotate_dedupe() returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  pointer bigint;
+  current_table int;
+  next_table int;
+  over boolean;
+begin
+  if not pg_try_advisory_xact_lock(lock_key('dedupe', 0)) then
+    return 0;
+  end if;
+  pointer := pg_sequence_last_value('dedupe_pointer');
+  current_table := pointer_segment(pointer);
+  next_table := (current_table + 1) % 3;
+  if pg_relation_size(format('dedupe_%s', next_table)::regclass) > 0 then
+    execute format('lock table only dedupe_%s in access exclusive mode nowait', next_table);
+    execute format('truncate only dedupe_%s', next_table);
+    return 1;
+  end if;
+  if clock_timestamp() - pointer_moved_at(pointer) < dedupe_period()
+     or pg_relation_size(format('dedupe_%s', current_table)::regclass) = 0
+     or is_being_truncated(format('dedupe_%s', next_table)::regclass) then
+    return 0;
+  end if;
+  -- no key in it is uncommitted either
+  execute format('lock table only dedupe_%s in share mode nowait', (current_table + 2) % 3);
+  execute format('select not exists (select from dedupe_%s where expires_at > clock_timestamp())', (current_table + 2) % 3) into over;
+  if over then
+    perform setval('dedupe_pointer', pointer_to(next_table));
+  end if;
+  return over::int;
+exception
+  when lock_not_available then
+    return 0;
+end
+$$;
+
+-- A table takes keys for so long at least.
+create function dedupe_period() returns interval
+language sql
+immutable
+return interval '10 min';
+
 -- schema/29_dispatch.sql
 
 -- From a queue's name to its generated functions.
@@ -1444,22 +1828,49 @@ select generate_dispatchers();
 -- Sending. One generated function per queue does the work: its statements are static, so their plans are kept, which
 -- doubles the rate.
 
--- What send and send_batch of a queue have beside seq, id, type, payload and headers: the columns, and their values for one message m.
-create function lane_columns(queue_id int, out columns text, out one text, out many text)
+-- What send and send_batch of a queue have beside seq, id, type, payload and headers, if the queue has lanes or messages that expire.
+-- columns, one, many: the columns, and their values for one message and for one of many, m. unnested, names: what else is unnested for m.
+-- declared, read_one, read_many: variables, and the statements that read them from the options. later_one, later_many: the arguments
+-- lanes, keys and expires_at of send_later.
+create function send_parts(
+  queue_id int, out columns text, out one text, out many text, out unnested text, out names text, out declared text,
+  out read_one text, out read_many text, out later_one text, out later_many text
+)
 language plpgsql
 stable
 set search_path from current
 as $$
+declare
+  settings queue;
 begin
-  case (select q.lane_by from queue q where q.id = queue_id)
-    when 'priority' then
-      select 'lane, ', 'lane, ', 'lane, ' into columns, one, many;
-    when 'key' then
-      select 'lane, key, ', format('lane_of_%s(key, message_id), key, ', queue_id), format('lane_of_%s(m.key, m.id), m.key, ', queue_id)
-        into columns, one, many;
-    else
-      select '', '', '' into columns, one, many;
-  end case;
+  select * into settings from queue q where q.id = queue_id;
+  select '', '', '', '', '', '', '', '', 'null, null, ', 'null, null, '
+    into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
+  if settings.lane_by = 'priority' then
+    select 'lane, ', 'lane, ', 'lane, ', E'\n  lane int := 0;', format(E'\n    lane := send_priority(options, %s);', settings.lanes),
+           'array[lane], null, ', 'array_fill(lane, array[cardinality(ids)]), null, '
+      into columns, one, many, declared, read_one, later_one, later_many;
+    read_many := read_one;
+  elsif settings.lane_by = 'key' then
+    select 'lane, key, ', format('lane_of_%s(key, message_id), key, ', queue_id), format('lane_of_%s(m.key, m.id), m.key, ', queue_id),
+           ', keys', ', key', E'\n  key text;\n  keys text[];', E'\n    key := send_key(options);', E'\n    keys := send_keys(options, cardinality(ids));',
+           format('array[lane_of_%s(key, message_id)], array[key], ', queue_id),
+           format('array(select lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys, ', queue_id)
+      into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
+  end if;
+  if settings.expiry then
+    columns := columns || 'expires_at, ';
+    one := one || 'expires_at, ';
+    many := many || 'expires_at, ';
+    declared := declared || E'\n  expires_at timestamptz;';
+    read_one := read_one || E'\n    expires_at := send_expires_at(options);';
+    read_many := read_many || E'\n    expires_at := send_expires_at(options);';
+    later_one := later_one || 'expires_at';
+    later_many := later_many || 'expires_at';
+  else
+    later_one := later_one || 'null';
+    later_many := later_many || 'null';
+  end if;
 end
 $$;
 
@@ -1469,15 +1880,14 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  -- a segment younger than this function is served by the first: receivers read the whole ring
   insert_into constant text := $sql$
       insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers);$sql$;
-  lane constant record := lane_columns(queue_id);
+  part constant record := send_parts(queue_id);
   branches text;
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, lane.columns, lane.one), '' order by segment)
+  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, part.columns, part.one), '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
@@ -1489,6 +1899,7 @@ set search_path from current
 as $send$
 declare
   message_id constant bigint := nextval('message_seq_%1$s');
+  first_id bigint;
   headers jsonb;
   due_at timestamptz;%6$s
 begin
@@ -1498,12 +1909,19 @@ begin
     perform check_send_options(%1$s, options);
     headers := options -> 'headers';
     due_at := send_due_at(options);%7$s
+    if options ? 'dedupe_key' then
+      first_id := claim_key(%4$s, options, message_id);
+      if first_id is not null then
+        return first_id;
+      end if;
+    end if;
     if due_at > clock_timestamp() then
       perform send_later(%4$s, due_at, array[message_id], %8$s, type_name, array[payload], array[headers]);
       return message_id;
     end if;
   end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
+    -- a segment younger than this function is served by the first: receivers read the whole ring
     else%9$s
   end case;
   %5$s
@@ -1511,16 +1929,8 @@ begin
 end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
-  case settings.lane_by when 'priority' then '
-  lane int := 0;' when 'key' then '
-  key text;' else '' end,
-  case settings.lane_by when 'priority' then format('
-    lane := send_priority(options, %s);', settings.lanes) when 'key' then '
-    key := send_key(options);' else '' end,
-  case settings.lane_by when 'priority' then 'array[lane], null'
-    when 'key' then format('array[lane_of_%s(key, message_id)], array[key]', queue_id) else 'null, null' end,
-  format(insert_into, queue_id, 0, lane.columns, lane.one));
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
+  format(insert_into, queue_id, 0, part.columns, part.one));
 end
 $generate$;
 
@@ -1554,15 +1964,12 @@ declare
   insert_into constant text := $sql$
       insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers)
       select %4$sm.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers%5$s) as m(id, payload, headers%6$s);$sql$;
-  lane constant record := lane_columns(queue_id);
+  part constant record := send_parts(queue_id);
   branches text;
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(
-           format('when %2$s then ' || insert_into, queue_id, segment, lane.columns, lane.many,
-             case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end),
-           '' order by segment)
+  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, part.columns, part.many, part.unnested, part.names), '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
@@ -1601,17 +2008,7 @@ end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
-  case settings.lane_by when 'priority' then '
-  lane int := 0;' when 'key' then '
-  keys text[];' else '' end,
-  case settings.lane_by when 'priority' then format('
-    lane := send_priority(options, %s);', settings.lanes) when 'key' then '
-    keys := send_keys(options, cardinality(ids));' else '' end,
-  case settings.lane_by when 'priority' then 'array_fill(lane, array[cardinality(ids)]), null'
-    when 'key' then format('array(select lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys', queue_id)
-    else 'null, null' end,
-  format(insert_into, queue_id, 0, lane.columns, lane.many,
-    case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end));
+  part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names));
 end
 $generate$;
 
@@ -1779,7 +2176,9 @@ create function cursors(queue_id int, of_consumer int default null) returns tabl
   last_txid xid8,
   last_seq bigint,
   exhausted boolean,
-  settled settled_line
+  settled settled_line,
+  rate_until timestamptz,
+  expired bigint
 )
 language plpgsql
 volatile
@@ -1794,7 +2193,7 @@ as $$
 begin
   return query execute format($sql$
     select c.id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.last_txid, b.last_seq, b.exhausted, (b.settled_before, b.still_open)::settled_line
+           b.last_txid, b.last_seq, b.exhausted, (b.settled_before, b.still_open)::settled_line, b.rate_until, b.expired
       from consumer c
       join queue q on q.id = c.queue_id
      cross join generate_series(0, q.lanes - 1) as l(lane)
@@ -1880,7 +2279,7 @@ $$;
 -- takes its cursor row back with it.
 
 -- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
-create function messages_of_window(source text, lane text, before text) returns text
+create function messages_of_window(source text, lane text, before text, condition text) returns text
 language sql
 immutable
 return format($sql$
@@ -1894,11 +2293,18 @@ return format($sql$
        )
        and m.txid < %2$s
        and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-       and (m.consumer_id is null or m.consumer_id = reader)
+       and (m.consumer_id is null or m.consumer_id = reader)%4$s
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before, lane);
+$sql$, source, before, lane, condition);
+
+-- The condition that a message has not expired, for a queue whose messages may.
+create function not_expired(queue_id int) returns text
+language sql
+stable
+set search_path from current
+return case when (select q.expiry from queue q where q.id = queue_id) then ' and (m.expires_at is null or m.expires_at > started)' else '' end;
 
 -- Where a page of a lane is read from.
 --   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
@@ -1909,7 +2315,7 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)');
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)', not_expired(queue_id));
 begin
   if kind = 'window' then
     return window_messages;
@@ -1924,7 +2330,7 @@ begin
         where m.lane = %2$s
           and m.txid = late.txid
           and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-          and (m.consumer_id is null or m.consumer_id = reader)
+          and (m.consumer_id is null or m.consumer_id = reader)%3$s
         order by m.lane, m.txid, m.seq
         limit max_messages
      ) m
@@ -1933,15 +2339,45 @@ begin
      limit max_messages
   )
   union all
-$sql$, queue_id, lane) || window_messages;
+$sql$, queue_id, lane, not_expired(queue_id)) || window_messages;
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
   return format('(select m.* from (%s) m order by m.txid, m.seq)', (
-    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before'), ' union all ')
+    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));
 end
 $generate$;
+
+-- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
+-- on txid beside the upper bound: see 43_batch_messages.sql.
+create function expired_between(queue_id int, lane text, txid text, seq text) returns text
+language sql
+immutable
+return format($sql$(
+               select count(*)
+                 from (
+                   select m.*
+                     from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+                    cross join lateral (
+                      select * from message_%1$s m
+                       where m.lane = %2$s and m.txid = late.txid
+                         and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
+                         and m.seq <= case when late.txid = %3$s then %4$s else 9223372036854775807 end
+                    ) m
+                    where late.txid >= position.last_txid and late.txid <= %3$s and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+                   union all
+                   select *
+                     from message_%1$s m
+                    where m.lane = %2$s
+                      and (m.txid, m.seq) > (
+                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
+                      and (m.txid, m.seq) <= (%3$s, %4$s)
+                      and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+                 ) m
+                where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
+             )$sql$, queue_id, lane, txid, seq);
 
 -- The statement that reads one page of a window, appends the batch row and returns the messages.
 create function receive_page(queue_id int, lane text, kind text) returns text
@@ -1950,6 +2386,7 @@ set search_path from current
 as $generate$
 declare
   lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
+  is_last_page constant text := 'p.messages < max_messages' || case when kind = 'part' then ' and not part.more' else '' end;
 begin
   return format($sql$
     return query
@@ -1968,7 +2405,8 @@ begin
     new_batch as (
       insert into batch_%1$s (
         segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
-        first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, still_open, worker, lease_until
+        first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, created_at, lease_until,
+        rate_until
       )
       select current_segment, reader, %4$s, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
@@ -1979,8 +2417,10 @@ begin
              case when not k.keeps_window then position.window_segments end,
              case when not k.keeps_window then position.window_mins end,
              case when not k.keeps_window then position.window_maxs end,
-             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, p.messages < max_messages%3$s,
-             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, clock_timestamp() + lease
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, %6$s, %3$s,
+             -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, started, clock_timestamp() + lease,
+             rate_from + p.messages * rate_step
         from picked p,
              (select position.segment = current_segment and attempt_no = 1 and position.window_n is not null) as k(keeps_window),
              -- offset 0: evaluated once
@@ -1996,8 +2436,11 @@ begin
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
       from window_messages m
      cross join new_batch b;
-$sql$, queue_id, page_source(queue_id, lane, kind), case when kind = 'part' then ' and not part.more' else '' end, lane,
-    case lane_by when 'priority' then lane else 'null::int' end);
+$sql$, queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
+    case lane_by when 'priority' then lane else 'null::int' end,
+    case when not_expired(queue_id) = '' then 'position.expired' else 'position.expired + expired + ' || expired_between(queue_id, lane,
+      format('case when %s then pg_snapshot_xmax(position.next_snapshot) else p.txids[p.messages] end', is_last_page),
+      format('case when %s then 0 else p.seqs[p.messages] end', is_last_page)) end);
 end
 $generate$;
 
@@ -2102,20 +2545,24 @@ begin
     if found then
       return;
     end if;
+    %8$s
   end loop;
 
-  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again. Not one that was slow for other reasons
-  if clock_timestamp() - started > interval '10 ms'
+  -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
+  -- for other reasons
+  if expired > 0 or clock_timestamp() - started > interval '10 ms'
      and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
+      still_open, rate_until
     ) values (
-      current_segment, reader, %7$s, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
-      position.settled_before, position.still_open
+      current_segment, reader, %7$s, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
+      position.settled_before, position.still_open, position.rate_until
     );
   end if;
 $lane$, queue_id, read_current_cursor(queue_id, lane), read_cursor(format('batch_%s', queue_id), lane), receive_parts(queue_id, lane),
-  receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane);
+  receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane,
+  case when not_expired(queue_id) <> '' then format('expired := expired + %s;', expired_between(queue_id, lane, 'pg_snapshot_xmax(position.next_snapshot)', '0')) else '' end);
 end
 $generate$;
 
@@ -2156,9 +2603,15 @@ as $receive$
 declare
   reader int;
   reader_mode text;
+  is_paused boolean;
+  has_limits boolean;
   position record;
   current_segment smallint;
   started timestamptz;
+  expired bigint := 0;
+  rate_from timestamptz;
+  rate_step interval;
+  limits record;
   is_there boolean;
   from_txid xid8;
   part record;
@@ -2173,9 +2626,13 @@ begin
     perform check_receive(max_messages, lease);
   end if;
   lock table only batch_%1$s in row exclusive mode;
-  select c.id, c.mode into reader, reader_mode from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into reader, reader_mode, is_paused, has_limits
+    from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
   if reader is null then
     perform require_consumer(%1$s, consumer);
+  end if;
+  if is_paused%4$s then
+    return;
   end if;
   perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
   if reader_mode = 'exclusive' then
@@ -2184,12 +2641,22 @@ begin
       return;
     end if;
   end if;
+  if has_limits then
+    limits := receive_allowance(%1$s, reader, max_messages);
+    max_messages := limits.allowed;
+    rate_from := limits.rate_from;
+    rate_step := limits.rate_step;
+    if max_messages = 0 then
+      return;
+    end if;
+  end if;
 %3$s
 end
 $receive$;
 revoke all on function receive_%1$s(text, text, int, interval) from public
 $ddl$, queue_id, lock_seed('cursor', queue_id),
-  case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end);
+  case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end,
+  case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end);
 end
 $generate$;
 
@@ -2392,6 +2859,7 @@ create function batch_messages(batch_id bigint) returns table (
   attempt int,
   lane smallint,
   key text,
+  expires_at timestamptz,
   type text,
   payload text,
   headers jsonb,
@@ -2416,7 +2884,7 @@ begin
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
   return query execute format($sql$
-    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.type, m.payload, m.headers, m.created_at
+    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
@@ -2437,9 +2905,9 @@ begin
            and pg_visible_in_snapshot(m.txid, $2)
       ) m
      where (m.consumer_id is null or m.consumer_id = $8)
-       and ($9 is null or m.id = any ($9))
+       and case when $9 is null then m.expires_at is null or m.expires_at > $11 else m.id = any ($9) end
      order by m.txid, m.seq
-  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, b.rest_ids, b.rest_attempts;
+  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, b.rest_ids, b.rest_attempts, b.created_at;
 end
 $$;
 
@@ -2674,19 +3142,19 @@ begin
        where g.next_attempt > $5 + 1
     ),
     near as (
-      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
+      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > '0' and retry_after <= $7
     ),
     far as (
-      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
+      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > $7
     )
-    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
+    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
       from given_back
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
   $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
@@ -3020,12 +3488,12 @@ begin
   execute format($sql$
     insert into batch_%1$s (
       segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
-      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until
+      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until, rate_until, expired
     )
     select %2$s, b.consumer_id, b.lane, b.n + 1, make_batch_id(nextval('batch_seq_%1$s'), %1$s, %2$s),
            coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
            b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, b.exhausted, b.settled_before, b.still_open,
-           $4, $5, $6
+           $4, $5, $6, b.rate_until, b.expired
       from batch_%1$s b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      where b.id = $1 and cardinality($2) > 0
@@ -3125,6 +3593,13 @@ begin
     select from open_batches(queue_id) b
       join consumer c on c.id = b.consumer_id
      where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+  ) then
+    perform wake(queue_id);
+  elsif exists (
+    -- a limit may have kept something from a worker that sleeps by now
+    select from consumer c, generate_series(0, segment_count(recover.queue_id) - 1) as ring(segment)
+     where c.queue_id = recover.queue_id and coalesce(c.max_in_flight, c.rate_limit) is not null and not c.paused
+       and not segment_is_received(recover.queue_id, segment, c.id)
   ) then
     perform wake(queue_id);
   end if;
@@ -3242,8 +3717,8 @@ begin
     moved := deliver_delayed(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
   else
     execute format($sql$
-      insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.type, d.payload, d.headers
+      insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
         from (%s) d
     $sql$, delayed_table(target), delayed_rows(source))
       using position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen;
@@ -3280,8 +3755,8 @@ begin
       continue;
     end if;
     execute format($sql$
-      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.type, d.payload, d.headers
+      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
         from (%3$s) d
        where d.queue_uid = $7
        order by d.due_at, d.seq
@@ -3616,6 +4091,51 @@ begin
 end
 $$;
 
+-- schema/56_allowance.sql
+
+-- Limits of a consumer: how many of its messages may be in flight, in all its workers together, and how many it may receive in a period.
+-- The rate is a token bucket: rate_limit messages at once, and as many again, evenly, in each rate_period. Its state is a time, kept in the
+-- consumer's newest batch rows and so under the cursor's lock: every message moves it on by rate_period / rate_limit, and it may not pass now.
+
+-- How many of max_messages a consumer may receive now. rate_from and rate_step: the bucket's state, and how far one message moves it.
+create function receive_allowance(
+  queue_id int, consumer_id int, max_messages int, out allowed int, out rate_from timestamptz, out rate_step interval
+)
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  settings consumer;
+begin
+  select c.* into settings from consumer c where c.id = receive_allowance.consumer_id;
+  allowed := max_messages;
+  if settings.rate_limit is not null then
+    rate_step := settings.rate_period / settings.rate_limit;
+    select greatest(max(c.rate_until), clock_timestamp() - settings.rate_period) into rate_from from cursors(queue_id, consumer_id) c;
+    -- a setting that has changed may have left it later
+    rate_from := least(rate_from, clock_timestamp());
+    allowed := least(allowed, floor(extract(epoch from clock_timestamp() - rate_from) / extract(epoch from rate_step) + 1e-6)::int);
+  end if;
+  if settings.max_in_flight is not null then
+    allowed := least(allowed, settings.max_in_flight - in_flight(queue_id, consumer_id));
+  end if;
+  allowed := greatest(allowed, 0);
+end
+$$;
+
+-- How many messages of a consumer are received and not settled.
+create function in_flight(queue_id int, consumer_id int) returns bigint
+language sql
+volatile
+set search_path from current
+begin atomic
+  select coalesce(sum(s.messages - cardinality(s.settled)), 0)::bigint
+    from open_batches(in_flight.queue_id) b
+   cross join lateral batch_state(b.batch_id) s
+   where b.consumer_id = in_flight.consumer_id;
+end;
+
 -- schema/60_rotate.sql
 
 -- Rotation: moving on to the next segment, and truncating drained ones.
@@ -3859,10 +4379,11 @@ declare
 begin
   execute format($sql$
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open,
+      rate_until, expired
     )
     select %3$s, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
-           (c.settled).settled_before, (c.settled).still_open
+           (c.settled).settled_before, (c.settled).still_open, c.rate_until, c.expired
       from cursors(%1$s) c
      where c.segment = %2$s
   $sql$, queue_id, segment, current_segment);
@@ -3911,7 +4432,7 @@ begin
   if queue is not null then
     perform require_queue(queue);
   end if;
-  done := maintain_delayed() + rotate_heartbeats();
+  done := maintain_delayed() + rotate_heartbeats() + rotate_dedupe();
   for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
       done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
@@ -4078,7 +4599,8 @@ end
 $$;
 
 -- One row a consumer. received_per_second: in the last minute. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
--- settled, in so many open batches. received_at: the last receive that found something.
+-- settled, in so many open batches. received_at: the last receive that found something. expired: passed over because they
+-- had, since the consumer subscribed.
 create function consumer_status(queue text default null) returns table (
   queue_name text,
   consumer text,
@@ -4087,7 +4609,9 @@ create function consumer_status(queue text default null) returns table (
   in_flight bigint,
   open_batches int,
   received_at timestamptz,
-  received_per_second float8
+  received_per_second float8,
+  expired bigint,
+  paused boolean
 )
 language plpgsql
 volatile
@@ -4101,7 +4625,7 @@ begin
     perform require_queue(queue);
   end if;
   for reader in
-    select c.id, c.name, c.queue_id, q.name as queue_name
+    select c.id, c.name, c.queue_id, q.name as queue_name, c.paused or q.paused as paused
       from consumer c
       join queue q on q.id = c.queue_id
      where consumer_status.queue is null or q.name = consumer_status.queue
@@ -4109,6 +4633,7 @@ begin
   loop
     queue_name := reader.queue_name;
     consumer := reader.name;
+    paused := reader.paused;
     execute format($sql$
       select count(m.txid), min(m.created_at),
              (
@@ -4123,6 +4648,7 @@ begin
           on m.lane = p.lane
          and m.txid >= pg_snapshot_xmin(p.prev)
          and (m.consumer_id is null or m.consumer_id = $1)
+         and (m.expires_at is null or m.expires_at > clock_timestamp())
          and not pg_visible_in_snapshot(m.txid, p.prev)
          and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
     $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
@@ -4131,11 +4657,9 @@ begin
         from batch_%s b
        where b.consumer_id = $1 and b.created_at > clock_timestamp() - interval '1 min'
     $sql$, reader.queue_id) into received_per_second using reader.id;
-    select coalesce(sum(s.messages - cardinality(s.settled)), 0), count(*)
-      into in_flight, open_batches
-      from open_batches(reader.queue_id) b
-     cross join lateral batch_state(b.batch_id) s
-     where b.consumer_id = reader.id;
+    expired := (select sum(c.expired) from cursors(reader.queue_id, reader.id) c);
+    in_flight := in_flight(reader.queue_id, reader.id);
+    open_batches := (select count(*) from open_batches(reader.queue_id) b where b.consumer_id = reader.id);
     return next;
   end loop;
 end

@@ -26,6 +26,10 @@ create table queue (
   lanes int not null default 1 check (lanes between 1 and 1024),
   -- every so many batches the lowest priority comes first, so that it is not starved; null: never
   lowest_first_every int check (lowest_first_every > 1),
+  -- messages may be sent with an end of their life, after which they are not delivered
+  expiry boolean not null default false,
+  -- receives return nothing
+  paused boolean not null default false,
   created_at timestamptz not null default now()
 );
 

@@ -28,6 +28,7 @@ begin
       attempt smallint not null default 1,
       lane smallint not null default 0,
       key text,
+      expires_at timestamptz,
       type text not null,
       payload text,
       headers jsonb

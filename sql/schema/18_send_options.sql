@@ -1,7 +1,7 @@
--- What a send may be told: headers, when the message is due, its priority or its key.
+-- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key.
 
 -- Refuses options that are not known, and headers that are not an object.
-create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at}') returns void
+create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at,dedupe_key,dedupe_ttl}') returns void
 language plpgsql
 stable
 set search_path from current
@@ -20,7 +20,13 @@ begin
         case when options ? 'priority' then 'priorities' else 'keys' end),
       hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
   end if;
-  known := known || '{priority,key}';
+  if options ?| '{expires_after,expires_at}' and not (select q.expiry from queue q where q.id = queue_id) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('messages of queue %s do not expire', (select quote_literal(q.name) from queue q where q.id = queue_id)),
+      hint = 'Set its option expiry to true.';
+  end if;
+  known := known || '{priority,key,expires_after,expires_at}';
   select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
     raise exception using
@@ -33,51 +39,94 @@ begin
       errcode = 'PQ004',
       message = format('expected headers to be a JSON object, got: %s', left((options -> 'headers')::text, 100));
   end if;
-  if options ? 'delay' and options ? 'at' then
+  if options ?& '{delay,at}' then
     raise exception using errcode = 'PQ004', message = 'expected delay or at, got both';
+  end if;
+  if options ?& '{expires_after,expires_at}' then
+    raise exception using errcode = 'PQ004', message = 'expected expires_after or expires_at, got both';
+  end if;
+  if options ? 'dedupe_ttl' and not options ? 'dedupe_key' then
+    raise exception using errcode = 'PQ004', message = 'expected dedupe_ttl together with dedupe_key';
   end if;
 end
 $$;
 
--- When a message with these options is due: delay is a number of seconds or an interval, at a time. Null: at once.
-create function send_due_at(options jsonb) returns timestamptz
+-- An option that is a span of time, a number of seconds or an interval, longer than 0, or 0 if it may be. Null: it is not given.
+create function option_interval(options jsonb, name text, longest interval, may_be_zero boolean default false) returns interval
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  span interval;
+begin
+  if not options ? name then
+    return null;
+  end if;
+  span := case jsonb_typeof(options -> name)
+    when 'number' then make_interval(secs => (options ->> name)::float8)
+    else (options ->> name)::interval
+  end;
+  if (span > '0' and span <= longest or span = '0' and may_be_zero) is not true then
+    raise exception numeric_value_out_of_range;
+  end if;
+  return span;
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected %s to be %s %s, got: %s', name, case when may_be_zero then 'from 0 to' else 'longer than 0 and at most' end, longest, left((options -> name)::text, 100)),
+      hint = 'A number of seconds, or an interval such as "90 s".';
+end
+$$;
+
+-- An option that is a time within 100 years. Null: it is not given.
+create function option_time(options jsonb, name text) returns timestamptz
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  delay interval;
-  due_at timestamptz;
+  "time" timestamptz;
 begin
-  if options ? 'delay' then
-    delay := case jsonb_typeof(options -> 'delay')
-      when 'number' then make_interval(secs => (options ->> 'delay')::float8)
-      else (options ->> 'delay')::interval
-    end;
-    if delay is null or not (delay >= '0' and delay <= '100 years') then
-      raise exception numeric_value_out_of_range;
-    end if;
-    return clock_timestamp() + delay;
+  if not options ? name then
+    return null;
   end if;
-  if options ? 'at' then
-    due_at := (options ->> 'at')::timestamptz;
-    if due_at is null or not isfinite(due_at) or due_at > clock_timestamp() + interval '100 years' then
-      raise exception numeric_value_out_of_range;
-    end if;
+  "time" := (options ->> name)::timestamptz;
+  if "time" is null or not isfinite("time") or "time" > clock_timestamp() + interval '100 years' then
+    raise exception numeric_value_out_of_range;
   end if;
-  return due_at;
+  return "time";
 exception
   when data_exception then
     raise exception using
       errcode = 'PQ004',
-      message = format('expected delay to be from 0 to 100 years, or at to be a time within 100 years, got: %s', left((options - 'headers')::text, 100)),
-      hint = 'delay: a number of seconds or an interval such as "90 s"; at: a time such as "2030-01-31T12:00:00Z".';
+      message = format('expected %s to be a time within 100 years, got: %s', name, left((options -> name)::text, 100)),
+      hint = 'A time such as "2030-01-31T12:00:00Z".';
 end
 $$;
 
+-- When a message with these options is due: after a delay, or at a time. Null: at once.
+create function send_due_at(options jsonb) returns timestamptz
+language sql
+volatile
+set search_path from current
+return coalesce(
+  clock_timestamp() + option_interval(options, 'delay', '100 years', may_be_zero => true),
+  option_time(options, 'at')
+);
+
+-- Until when a message with these options is delivered. Null: always.
+create function send_expires_at(options jsonb) returns timestamptz
+language sql
+volatile
+set search_path from current
+return coalesce(clock_timestamp() + option_interval(options, 'expires_after', '100 years'), option_time(options, 'expires_at'));
+
 -- Stores messages until they are due.
 create function send_later(
-  queue_uid bigint, due_at timestamptz, ids bigint[], lanes int[], keys text[], type_name text, payloads text[], headers jsonb[]
+  queue_uid bigint, due_at timestamptz, ids bigint[], lanes int[], keys text[], expires_at timestamptz, type_name text, payloads text[],
+  headers jsonb[]
 ) returns void
 language plpgsql
 volatile
@@ -85,11 +134,11 @@ set search_path from current
 as $$
 begin
   execute format($sql$
-    insert into %I (due_at, queue_uid, id, lane, key, type, payload, headers)
-    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $3, m.payload, m.headers
+    insert into %I (due_at, queue_uid, id, lane, key, expires_at, type, payload, headers)
+    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $9, $3, m.payload, m.headers
       from unnest($4, $5, $6, $7, $8) as m(id, lane, key, payload, headers)
   $sql$, delayed_table(case when due_at > clock_timestamp() + delayed_near_span() then 'far' else 'near' end))
-    using due_at, queue_uid, type_name, ids, lanes, keys, payloads, headers;
+    using due_at, queue_uid, type_name, ids, lanes, keys, payloads, headers, expires_at;
 end
 $$;
 

@@ -32,6 +32,8 @@ begin
       lane smallint not null default 0,
       -- what the lane was found by, on a queue with lane_by = key
       key text,
+      -- not delivered from then on; null: always
+      expires_at timestamptz,
       type text not null,
       payload text,
       headers jsonb
@@ -61,6 +63,8 @@ begin
       last_txid xid8 not null,
       last_seq bigint not null,
       messages int not null,
+      -- messages that this cursor has passed over, ever, because they had expired
+      expired bigint not null default 0,
       -- of that range these messages only, each at its attempt; null: all, each at its own
       rest_ids bigint[],
       rest_attempts smallint[],
@@ -73,7 +77,9 @@ begin
       created_at timestamptz not null default clock_timestamp(),
       lease_until timestamptz,
       -- the rest of an ordered batch, which is handed out to nobody before this time
-      waits_until timestamptz
+      waits_until timestamptz,
+      -- of a consumer with a rate limit: see 56_allowance.sql
+      rate_until timestamptz
     ) partition by list (segment);
     create index on batch_%1$s (consumer_id, lane, n);
     create index on batch_%1$s (id);

@@ -21,7 +21,7 @@ immutable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake,lane_by,lanes,lowest_first_every}';
+  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake,lane_by,lanes,lowest_first_every,expiry}';
   unknown text;
 begin
   if jsonb_typeof(options) is distinct from 'object' then
@@ -57,14 +57,15 @@ begin
          wake = coalesce((options ->> 'wake')::boolean, q.wake),
          lane_by = coalesce(options ->> 'lane_by', q.lane_by),
          lanes = coalesce((options ->> 'lanes')::int, q.lanes),
-         lowest_first_every = case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else q.lowest_first_every end
+         lowest_first_every = case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else q.lowest_first_every end,
+         expiry = coalesce((options ->> 'expiry')::boolean, q.expiry)
    where q.id = queue_id;
 exception
   when data_exception or check_violation then
     raise exception using
       errcode = 'PQ004',
       message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false, lane_by priority or key, lanes 1 to 1024, lowest_first_every 2 or more.';
+      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false, lane_by priority or key, lanes 1 to 1024, lowest_first_every 2 or more, expiry true or false.';
 end
 $$;
 
@@ -92,7 +93,7 @@ begin
   else
     perform configure_queue(of_queue, jsonb_build_object(param, value));
   end if;
-  -- payload_bytes_max and wake are written into them
+  -- payload_bytes_max, wake, lanes and expiry are written into them
   perform generate_functions(of_queue);
   return 1;
 end

@@ -1,6 +1,7 @@
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
 -- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
 -- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
+-- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see 56_allowance.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}') returns int
 language plpgsql
 volatile
@@ -10,6 +11,7 @@ as $$
 #variable_conflict use_column
 declare
   of_queue constant int := require_queue(queue);
+  settings consumer;
   start_from text;
   existing_mode text;
 begin
@@ -38,7 +40,14 @@ begin
       message = format('queue %s has no keys to order by', quote_literal(queue)),
       hint = 'Create it with lane_by = key.';
   end if;
-  perform add_consumer(of_queue, consumer, coalesce(options ->> 'mode', 'exclusive'), coalesce(options ->> 'on_failure', 'block'), coalesce(start_from, 'latest'));
+  settings.rate_period := '1 s';
+  settings.on_failure := 'block';
+  settings := consumer_settings(settings, options);
+  settings.queue_id := of_queue;
+  settings.name := consumer;
+  settings.mode := coalesce(options ->> 'mode', 'exclusive');
+  settings.paused := false;
+  perform add_consumer(settings, coalesce(start_from, 'latest'));
   return 1;
 end
 $$;
@@ -55,7 +64,7 @@ as $$
 declare
   of_queue constant int := require_queue(queue);
   start_from constant text := start_position("position");
-  old record;
+  old consumer;
 begin
   perform require_read_committed('seek');
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
@@ -65,12 +74,12 @@ begin
   end if;
   -- under a new number: what was written for the old one alone is nobody's now
   delete from consumer c where c.id = old.id;
-  perform add_consumer(of_queue, old.name, old.mode, old.on_failure, start_from);
+  perform add_consumer(old, start_from);
 end
 $$;
 
 -- Adds a consumer and the first rows of its cursors.
-create function add_consumer(queue_id int, consumer text, mode text, on_failure text, start_from text) returns void
+create function add_consumer(settings consumer, start_from text) returns void
 language plpgsql
 volatile
 set search_path from current
@@ -82,10 +91,11 @@ declare
   seen pg_snapshot;
 begin
   -- no segment is truncated until this consumer can be seen by others
-  execute format('lock table message_%1$s, batch_%1$s in access share mode', add_consumer.queue_id);
+  execute format('lock table message_%1$s, batch_%1$s in access share mode', settings.queue_id);
   seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
-  insert into consumer (queue_id, name, mode, on_failure) values (add_consumer.queue_id, consumer, add_consumer.mode, add_consumer.on_failure)
-    returning id into reader;
+  insert into consumer (queue_id, name, mode, on_failure, max_in_flight, rate_limit, rate_period, paused)
+  values (settings.queue_id, settings.name, settings.mode, settings.on_failure, settings.max_in_flight, settings.rate_limit, settings.rate_period, settings.paused)
+  returning id into reader;
   -- from a time: each lane from the first message that was sent since
   execute format($sql$
     insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
@@ -99,7 +109,7 @@ begin
          order by m.lane, m.txid, m.seq
          limit 1
       ) f on true
-  $sql$, add_consumer.queue_id) using reader, nothing, seen,
+  $sql$, settings.queue_id) using reader, nothing, seen,
     case when start_from in ('earliest', 'latest') then null else start_from::timestamptz end;
 end
 $$;
@@ -135,15 +145,12 @@ begin
   if jsonb_typeof(options) is distinct from 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of subscribe to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
   end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure');
+  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure', 'max_in_flight', 'rate_limit', 'rate_period');
   if unknown is not null then
-    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure.';
+    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure, max_in_flight, rate_limit, rate_period.';
   end if;
   if options ->> 'mode' not in ('exclusive', 'shared', 'ordered') then
     raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive", "shared" or "ordered", got: %L', options ->> 'mode');
-  end if;
-  if options ->> 'on_failure' not in ('block', 'skip') then
-    raise exception using errcode = 'PQ004', message = format('expected on_failure to be "block" or "skip", got: %L', options ->> 'on_failure');
   end if;
   if options ? 'on_failure' and options ->> 'mode' is distinct from 'ordered' then
     raise exception using errcode = 'PQ004', message = 'expected on_failure for a consumer with mode "ordered" alone';

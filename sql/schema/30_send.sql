@@ -1,22 +1,49 @@
 -- Sending. One generated function per queue does the work: its statements are static, so their plans are kept, which
 -- doubles the rate.
 
--- What send and send_batch of a queue have beside seq, id, type, payload and headers: the columns, and their values for one message m.
-create function lane_columns(queue_id int, out columns text, out one text, out many text)
+-- What send and send_batch of a queue have beside seq, id, type, payload and headers, if the queue has lanes or messages that expire.
+-- columns, one, many: the columns, and their values for one message and for one of many, m. unnested, names: what else is unnested for m.
+-- declared, read_one, read_many: variables, and the statements that read them from the options. later_one, later_many: the arguments
+-- lanes, keys and expires_at of send_later.
+create function send_parts(
+  queue_id int, out columns text, out one text, out many text, out unnested text, out names text, out declared text,
+  out read_one text, out read_many text, out later_one text, out later_many text
+)
 language plpgsql
 stable
 set search_path from current
 as $$
+declare
+  settings queue;
 begin
-  case (select q.lane_by from queue q where q.id = queue_id)
-    when 'priority' then
-      select 'lane, ', 'lane, ', 'lane, ' into columns, one, many;
-    when 'key' then
-      select 'lane, key, ', format('lane_of_%s(key, message_id), key, ', queue_id), format('lane_of_%s(m.key, m.id), m.key, ', queue_id)
-        into columns, one, many;
-    else
-      select '', '', '' into columns, one, many;
-  end case;
+  select * into settings from queue q where q.id = queue_id;
+  select '', '', '', '', '', '', '', '', 'null, null, ', 'null, null, '
+    into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
+  if settings.lane_by = 'priority' then
+    select 'lane, ', 'lane, ', 'lane, ', E'\n  lane int := 0;', format(E'\n    lane := send_priority(options, %s);', settings.lanes),
+           'array[lane], null, ', 'array_fill(lane, array[cardinality(ids)]), null, '
+      into columns, one, many, declared, read_one, later_one, later_many;
+    read_many := read_one;
+  elsif settings.lane_by = 'key' then
+    select 'lane, key, ', format('lane_of_%s(key, message_id), key, ', queue_id), format('lane_of_%s(m.key, m.id), m.key, ', queue_id),
+           ', keys', ', key', E'\n  key text;\n  keys text[];', E'\n    key := send_key(options);', E'\n    keys := send_keys(options, cardinality(ids));',
+           format('array[lane_of_%s(key, message_id)], array[key], ', queue_id),
+           format('array(select lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys, ', queue_id)
+      into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
+  end if;
+  if settings.expiry then
+    columns := columns || 'expires_at, ';
+    one := one || 'expires_at, ';
+    many := many || 'expires_at, ';
+    declared := declared || E'\n  expires_at timestamptz;';
+    read_one := read_one || E'\n    expires_at := send_expires_at(options);';
+    read_many := read_many || E'\n    expires_at := send_expires_at(options);';
+    later_one := later_one || 'expires_at';
+    later_many := later_many || 'expires_at';
+  else
+    later_one := later_one || 'null';
+    later_many := later_many || 'null';
+  end if;
 end
 $$;
 
@@ -26,15 +53,14 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  -- a segment younger than this function is served by the first: receivers read the whole ring
   insert_into constant text := $sql$
       insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers);$sql$;
-  lane constant record := lane_columns(queue_id);
+  part constant record := send_parts(queue_id);
   branches text;
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, lane.columns, lane.one), '' order by segment)
+  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, part.columns, part.one), '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
@@ -46,6 +72,7 @@ set search_path from current
 as $send$
 declare
   message_id constant bigint := nextval('message_seq_%1$s');
+  first_id bigint;
   headers jsonb;
   due_at timestamptz;%6$s
 begin
@@ -55,12 +82,19 @@ begin
     perform check_send_options(%1$s, options);
     headers := options -> 'headers';
     due_at := send_due_at(options);%7$s
+    if options ? 'dedupe_key' then
+      first_id := claim_key(%4$s, options, message_id);
+      if first_id is not null then
+        return first_id;
+      end if;
+    end if;
     if due_at > clock_timestamp() then
       perform send_later(%4$s, due_at, array[message_id], %8$s, type_name, array[payload], array[headers]);
       return message_id;
     end if;
   end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
+    -- a segment younger than this function is served by the first: receivers read the whole ring
     else%9$s
   end case;
   %5$s
@@ -68,16 +102,8 @@ begin
 end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
-  case settings.lane_by when 'priority' then '
-  lane int := 0;' when 'key' then '
-  key text;' else '' end,
-  case settings.lane_by when 'priority' then format('
-    lane := send_priority(options, %s);', settings.lanes) when 'key' then '
-    key := send_key(options);' else '' end,
-  case settings.lane_by when 'priority' then 'array[lane], null'
-    when 'key' then format('array[lane_of_%s(key, message_id)], array[key]', queue_id) else 'null, null' end,
-  format(insert_into, queue_id, 0, lane.columns, lane.one));
+$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
+  format(insert_into, queue_id, 0, part.columns, part.one));
 end
 $generate$;
 

@@ -7,15 +7,12 @@ declare
   insert_into constant text := $sql$
       insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers)
       select %4$sm.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers%5$s) as m(id, payload, headers%6$s);$sql$;
-  lane constant record := lane_columns(queue_id);
+  part constant record := send_parts(queue_id);
   branches text;
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(
-           format('when %2$s then ' || insert_into, queue_id, segment, lane.columns, lane.many,
-             case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end),
-           '' order by segment)
+  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, part.columns, part.many, part.unnested, part.names), '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
@@ -54,17 +51,7 @@ end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
-  case settings.lane_by when 'priority' then '
-  lane int := 0;' when 'key' then '
-  keys text[];' else '' end,
-  case settings.lane_by when 'priority' then format('
-    lane := send_priority(options, %s);', settings.lanes) when 'key' then '
-    keys := send_keys(options, cardinality(ids));' else '' end,
-  case settings.lane_by when 'priority' then 'array_fill(lane, array[cardinality(ids)]), null'
-    when 'key' then format('array(select lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys', queue_id)
-    else 'null, null' end,
-  format(insert_into, queue_id, 0, lane.columns, lane.many,
-    case settings.lane_by when 'key' then ', keys' else '' end, case settings.lane_by when 'key' then ', key' else '' end));
+  part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names));
 end
 $generate$;
 

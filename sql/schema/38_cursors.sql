@@ -10,7 +10,9 @@ create function cursors(queue_id int, of_consumer int default null) returns tabl
   last_txid xid8,
   last_seq bigint,
   exhausted boolean,
-  settled settled_line
+  settled settled_line,
+  rate_until timestamptz,
+  expired bigint
 )
 language plpgsql
 volatile
@@ -25,7 +27,7 @@ as $$
 begin
   return query execute format($sql$
     select c.id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.last_txid, b.last_seq, b.exhausted, (b.settled_before, b.still_open)::settled_line
+           b.last_txid, b.last_seq, b.exhausted, (b.settled_before, b.still_open)::settled_line, b.rate_until, b.expired
       from consumer c
       join queue q on q.id = c.queue_id
      cross join generate_series(0, q.lanes - 1) as l(lane)

@@ -8,7 +8,7 @@
 -- takes its cursor row back with it.
 
 -- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
-create function messages_of_window(source text, lane text, before text) returns text
+create function messages_of_window(source text, lane text, before text, condition text) returns text
 language sql
 immutable
 return format($sql$
@@ -22,11 +22,18 @@ return format($sql$
        )
        and m.txid < %2$s
        and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-       and (m.consumer_id is null or m.consumer_id = reader)
+       and (m.consumer_id is null or m.consumer_id = reader)%4$s
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before, lane);
+$sql$, source, before, lane, condition);
+
+-- The condition that a message has not expired, for a queue whose messages may.
+create function not_expired(queue_id int) returns text
+language sql
+stable
+set search_path from current
+return case when (select q.expiry from queue q where q.id = queue_id) then ' and (m.expires_at is null or m.expires_at > started)' else '' end;
 
 -- Where a page of a lane is read from.
 --   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
@@ -37,7 +44,7 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)');
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)', not_expired(queue_id));
 begin
   if kind = 'window' then
     return window_messages;
@@ -52,7 +59,7 @@ begin
         where m.lane = %2$s
           and m.txid = late.txid
           and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-          and (m.consumer_id is null or m.consumer_id = reader)
+          and (m.consumer_id is null or m.consumer_id = reader)%3$s
         order by m.lane, m.txid, m.seq
         limit max_messages
      ) m
@@ -61,15 +68,45 @@ begin
      limit max_messages
   )
   union all
-$sql$, queue_id, lane) || window_messages;
+$sql$, queue_id, lane, not_expired(queue_id)) || window_messages;
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
   return format('(select m.* from (%s) m order by m.txid, m.seq)', (
-    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before'), ' union all ')
+    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));
 end
 $generate$;
+
+-- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
+-- on txid beside the upper bound: see 43_batch_messages.sql.
+create function expired_between(queue_id int, lane text, txid text, seq text) returns text
+language sql
+immutable
+return format($sql$(
+               select count(*)
+                 from (
+                   select m.*
+                     from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+                    cross join lateral (
+                      select * from message_%1$s m
+                       where m.lane = %2$s and m.txid = late.txid
+                         and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
+                         and m.seq <= case when late.txid = %3$s then %4$s else 9223372036854775807 end
+                    ) m
+                    where late.txid >= position.last_txid and late.txid <= %3$s and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+                   union all
+                   select *
+                     from message_%1$s m
+                    where m.lane = %2$s
+                      and (m.txid, m.seq) > (
+                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
+                      and (m.txid, m.seq) <= (%3$s, %4$s)
+                      and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+                 ) m
+                where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
+             )$sql$, queue_id, lane, txid, seq);
 
 -- The statement that reads one page of a window, appends the batch row and returns the messages.
 create function receive_page(queue_id int, lane text, kind text) returns text
@@ -78,6 +115,7 @@ set search_path from current
 as $generate$
 declare
   lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
+  is_last_page constant text := 'p.messages < max_messages' || case when kind = 'part' then ' and not part.more' else '' end;
 begin
   return format($sql$
     return query
@@ -96,7 +134,8 @@ begin
     new_batch as (
       insert into batch_%1$s (
         segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
-        first_txid, first_seq, last_txid, last_seq, messages, exhausted, settled_before, still_open, worker, lease_until
+        first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, created_at, lease_until,
+        rate_until
       )
       select current_segment, reader, %4$s, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
@@ -107,8 +146,10 @@ begin
              case when not k.keeps_window then position.window_segments end,
              case when not k.keeps_window then position.window_mins end,
              case when not k.keeps_window then position.window_maxs end,
-             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, p.messages < max_messages%3$s,
-             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, clock_timestamp() + lease
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, %6$s, %3$s,
+             -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, started, clock_timestamp() + lease,
+             rate_from + p.messages * rate_step
         from picked p,
              (select position.segment = current_segment and attempt_no = 1 and position.window_n is not null) as k(keeps_window),
              -- offset 0: evaluated once
@@ -124,8 +165,11 @@ begin
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
       from window_messages m
      cross join new_batch b;
-$sql$, queue_id, page_source(queue_id, lane, kind), case when kind = 'part' then ' and not part.more' else '' end, lane,
-    case lane_by when 'priority' then lane else 'null::int' end);
+$sql$, queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
+    case lane_by when 'priority' then lane else 'null::int' end,
+    case when not_expired(queue_id) = '' then 'position.expired' else 'position.expired + expired + ' || expired_between(queue_id, lane,
+      format('case when %s then pg_snapshot_xmax(position.next_snapshot) else p.txids[p.messages] end', is_last_page),
+      format('case when %s then 0 else p.seqs[p.messages] end', is_last_page)) end);
 end
 $generate$;
 
@@ -230,20 +274,24 @@ begin
     if found then
       return;
     end if;
+    %8$s
   end loop;
 
-  -- a poll that had much to skip (an open bulk load, other consumers' retries) is not paid for again. Not one that was slow for other reasons
-  if clock_timestamp() - started > interval '10 ms'
+  -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
+  -- for other reasons
+  if expired > 0 or clock_timestamp() - started > interval '10 ms'
      and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
+      still_open, rate_until
     ) values (
-      current_segment, reader, %7$s, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, true,
-      position.settled_before, position.still_open
+      current_segment, reader, %7$s, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
+      position.settled_before, position.still_open, position.rate_until
     );
   end if;
 $lane$, queue_id, read_current_cursor(queue_id, lane), read_cursor(format('batch_%s', queue_id), lane), receive_parts(queue_id, lane),
-  receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane);
+  receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane,
+  case when not_expired(queue_id) <> '' then format('expired := expired + %s;', expired_between(queue_id, lane, 'pg_snapshot_xmax(position.next_snapshot)', '0')) else '' end);
 end
 $generate$;
 
@@ -284,9 +332,15 @@ as $receive$
 declare
   reader int;
   reader_mode text;
+  is_paused boolean;
+  has_limits boolean;
   position record;
   current_segment smallint;
   started timestamptz;
+  expired bigint := 0;
+  rate_from timestamptz;
+  rate_step interval;
+  limits record;
   is_there boolean;
   from_txid xid8;
   part record;
@@ -301,9 +355,13 @@ begin
     perform check_receive(max_messages, lease);
   end if;
   lock table only batch_%1$s in row exclusive mode;
-  select c.id, c.mode into reader, reader_mode from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into reader, reader_mode, is_paused, has_limits
+    from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
   if reader is null then
     perform require_consumer(%1$s, consumer);
+  end if;
+  if is_paused%4$s then
+    return;
   end if;
   perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
   if reader_mode = 'exclusive' then
@@ -312,12 +370,22 @@ begin
       return;
     end if;
   end if;
+  if has_limits then
+    limits := receive_allowance(%1$s, reader, max_messages);
+    max_messages := limits.allowed;
+    rate_from := limits.rate_from;
+    rate_step := limits.rate_step;
+    if max_messages = 0 then
+      return;
+    end if;
+  end if;
 %3$s
 end
 $receive$;
 revoke all on function receive_%1$s(text, text, int, interval) from public
 $ddl$, queue_id, lock_seed('cursor', queue_id),
-  case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end);
+  case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end,
+  case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end);
 end
 $generate$;
 

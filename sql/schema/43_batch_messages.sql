@@ -10,6 +10,7 @@ create function batch_messages(batch_id bigint) returns table (
   attempt int,
   lane smallint,
   key text,
+  expires_at timestamptz,
   type text,
   payload text,
   headers jsonb,
@@ -34,7 +35,7 @@ begin
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
   return query execute format($sql$
-    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.type, m.payload, m.headers, m.created_at
+    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
@@ -55,8 +56,8 @@ begin
            and pg_visible_in_snapshot(m.txid, $2)
       ) m
      where (m.consumer_id is null or m.consumer_id = $8)
-       and ($9 is null or m.id = any ($9))
+       and case when $9 is null then m.expires_at is null or m.expires_at > $11 else m.id = any ($9) end
      order by m.txid, m.seq
-  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, b.rest_ids, b.rest_attempts;
+  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, b.rest_ids, b.rest_attempts, b.created_at;
 end
 $$;

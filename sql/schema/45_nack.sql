@@ -28,19 +28,19 @@ begin
        where g.next_attempt > $5 + 1
     ),
     near as (
-      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
+      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > '0' and retry_after <= $7
     ),
     far as (
-      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
+      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
        where next_attempt <= $5 + 1 and retry_after > $7
     )
-    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, type, payload, headers
+    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
       from given_back
      where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
   $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))

@@ -142,12 +142,12 @@ begin
   execute format($sql$
     insert into batch_%1$s (
       segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
-      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until
+      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until, rate_until, expired
     )
     select %2$s, b.consumer_id, b.lane, b.n + 1, make_batch_id(nextval('batch_seq_%1$s'), %1$s, %2$s),
            coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
            b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, b.exhausted, b.settled_before, b.still_open,
-           $4, $5, $6
+           $4, $5, $6, b.rate_until, b.expired
       from batch_%1$s b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      where b.id = $1 and cardinality($2) > 0

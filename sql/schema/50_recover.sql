@@ -39,6 +39,13 @@ begin
      where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
   ) then
     perform wake(queue_id);
+  elsif exists (
+    -- a limit may have kept something from a worker that sleeps by now
+    select from consumer c, generate_series(0, segment_count(recover.queue_id) - 1) as ring(segment)
+     where c.queue_id = recover.queue_id and coalesce(c.max_in_flight, c.rate_limit) is not null and not c.paused
+       and not segment_is_received(recover.queue_id, segment, c.id)
+  ) then
+    perform wake(queue_id);
   end if;
   return recovered;
 end

@@ -80,8 +80,8 @@ begin
     moved := deliver_delayed(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
   else
     execute format($sql$
-      insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.type, d.payload, d.headers
+      insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
         from (%s) d
     $sql$, delayed_table(target), delayed_rows(source))
       using position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen;
@@ -118,8 +118,8 @@ begin
       continue;
     end if;
     execute format($sql$
-      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.type, d.payload, d.headers
+      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
         from (%3$s) d
        where d.queue_uid = $7
        order by d.due_at, d.seq

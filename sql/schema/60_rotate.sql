@@ -239,10 +239,11 @@ declare
 begin
   execute format($sql$
     insert into batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open,
+      rate_until, expired
     )
     select %3$s, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
-           (c.settled).settled_before, (c.settled).still_open
+           (c.settled).settled_before, (c.settled).still_open, c.rate_until, c.expired
       from cursors(%1$s) c
      where c.segment = %2$s
   $sql$, queue_id, segment, current_segment);

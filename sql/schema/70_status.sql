@@ -88,7 +88,8 @@ end
 $$;
 
 -- One row a consumer. received_per_second: in the last minute. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
--- settled, in so many open batches. received_at: the last receive that found something.
+-- settled, in so many open batches. received_at: the last receive that found something. expired: passed over because they
+-- had, since the consumer subscribed.
 create function consumer_status(queue text default null) returns table (
   queue_name text,
   consumer text,
@@ -97,7 +98,9 @@ create function consumer_status(queue text default null) returns table (
   in_flight bigint,
   open_batches int,
   received_at timestamptz,
-  received_per_second float8
+  received_per_second float8,
+  expired bigint,
+  paused boolean
 )
 language plpgsql
 volatile
@@ -111,7 +114,7 @@ begin
     perform require_queue(queue);
   end if;
   for reader in
-    select c.id, c.name, c.queue_id, q.name as queue_name
+    select c.id, c.name, c.queue_id, q.name as queue_name, c.paused or q.paused as paused
       from consumer c
       join queue q on q.id = c.queue_id
      where consumer_status.queue is null or q.name = consumer_status.queue
@@ -119,6 +122,7 @@ begin
   loop
     queue_name := reader.queue_name;
     consumer := reader.name;
+    paused := reader.paused;
     execute format($sql$
       select count(m.txid), min(m.created_at),
              (
@@ -133,6 +137,7 @@ begin
           on m.lane = p.lane
          and m.txid >= pg_snapshot_xmin(p.prev)
          and (m.consumer_id is null or m.consumer_id = $1)
+         and (m.expires_at is null or m.expires_at > clock_timestamp())
          and not pg_visible_in_snapshot(m.txid, p.prev)
          and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
     $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
@@ -141,11 +146,9 @@ begin
         from batch_%s b
        where b.consumer_id = $1 and b.created_at > clock_timestamp() - interval '1 min'
     $sql$, reader.queue_id) into received_per_second using reader.id;
-    select coalesce(sum(s.messages - cardinality(s.settled)), 0), count(*)
-      into in_flight, open_batches
-      from open_batches(reader.queue_id) b
-     cross join lateral batch_state(b.batch_id) s
-     where b.consumer_id = reader.id;
+    expired := (select sum(c.expired) from cursors(reader.queue_id, reader.id) c);
+    in_flight := in_flight(reader.queue_id, reader.id);
+    open_batches := (select count(*) from open_batches(reader.queue_id) b where b.consumer_id = reader.id);
     return next;
   end loop;
 end

@@ -224,7 +224,7 @@ describe("the time of a send", () => {
     [{ delay: -1 }, "from 0 to 100 years"],
     [{ delay: "-1 s" }, "from 0 to 100 years"],
     [{ delay: "101 years" }, "from 0 to 100 years"],
-    [{ delay: "soon" }, '{"delay": "soon"}'],
+    [{ delay: "soon" }, 'expected delay to be from 0 to 100 years, got: "soon"'],
     [{ delay: "infinity" }, "from 0 to 100 years"],
     [{ delay: null }, "from 0 to 100 years"],
     [{ delay: 1e300 }, "from 0 to 100 years"],

@@ -28,11 +28,6 @@ const refused: [call: string, code: string, message: string][] = [
   [`subscribe('q', 'd', '{"from": "nowhere"}')`, "PQ004", 'expected from to be "earliest", "latest" or a time'],
   ["subscribe('q', 'd', '{\"mode\": \"own\"}')", "PQ004", 'expected mode to be "exclusive", "shared" or "ordered"'],
   [
-    'subscribe(\'q\', \'d\', \'{"mode": "ordered", "on_failure": "retry"}\')',
-    "PQ004",
-    'expected on_failure to be "block" or "skip"',
-  ],
-  [
     "subscribe('q', 'd', '{\"on_failure\": \"skip\"}')",
     "PQ004",
     'expected on_failure for a consumer with mode "ordered" alone',

@@ -1,0 +1,61 @@
+-- Throws away what a consumer, or without one every consumer, has not received: its messages, open batches and retries, and for the whole
+-- queue what is delayed. Dead letters stay: see dlq_purge. Returns how many messages that were; of a transaction that is still open none.
+create function purge(queue text, consumer text default null) returns bigint
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  of_queue constant int := require_queue(queue);
+  reader record;
+  purged bigint := 0;
+begin
+  perform require_read_committed('purge');
+  if consumer is not null then
+    perform require_consumer(of_queue, consumer);
+  end if;
+  for reader in select s.consumer, s.depth from consumer_status(queue) s where purge.consumer is null or s.consumer = purge.consumer loop
+    perform seek(queue, reader.consumer, 'latest');
+    purged := greatest(purged, reader.depth);
+  end loop;
+  if consumer is null then
+    purged := purged + delayed_count((select q.uid from queue q where q.id = of_queue));
+    -- under a new number: what is delayed for the old one is delivered to nobody
+    perform pg_advisory_xact_lock(lock_key('registry', 0));
+    update queue q set uid = default where q.id = of_queue;
+    perform generate_functions(of_queue);
+    if not exists (select from consumer c where c.queue_id = of_queue) then
+      purged := purged + truncate_all(of_queue);
+    end if;
+  end if;
+  return purged;
+end
+$$;
+
+-- Truncates every segment of a queue that nobody has subscribed to, whose messages would wait for the first who does.
+create function truncate_all(queue_id int) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  messages bigint;
+begin
+  perform pg_advisory_xact_lock(lock_key('subscribe', queue_id));
+  for segment in 0 .. segment_count(queue_id) - 1 loop
+    if not lock_segment(queue_id, segment) then
+      raise exception using
+        errcode = 'PQ004',
+        message = format('queue %s is in use', (select quote_literal(q.name) from queue q where q.id = queue_id)),
+        hint = 'A transaction that has sent to it is open. Try again.';
+    end if;
+  end loop;
+  execute format('select count(*) from message_%s', queue_id) into messages;
+  for segment in 0 .. segment_count(queue_id) - 1 loop
+    execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
+  end loop;
+  return messages;
+end
+$$;

@@ -1,0 +1,137 @@
+-- Dedupe keys: of the messages that are sent to a queue with the same key within its time to live, the first is sent, and the others are
+-- answered with its id.
+--
+-- Who sends with a key holds an advisory lock on it until the transaction ends, so the look-up sees whatever was sent with it before; there
+-- is no unique constraint, whose losers would leave dead tuples, and none that could span the ring. Three tables take turns. Keys are
+-- looked up in the current and the one before, and the pointer moves on only when every key in the one before has run out; so the third is
+-- nobody's concern and can be truncated. A sender that finds the pointer moved after its insert inserts into the new table as well.
+
+create table dedupe (
+  segment int not null,
+  -- numbers of dropped queues are given out again, these are not
+  queue_uid bigint not null,
+  key text not null,
+  message_id bigint not null,
+  expires_at timestamptz not null
+) partition by list (segment);
+
+create table dedupe_0 partition of dedupe for values in (0) with (autovacuum_enabled = off);
+create table dedupe_1 partition of dedupe for values in (1) with (autovacuum_enabled = off);
+create table dedupe_2 partition of dedupe for values in (2) with (autovacuum_enabled = off);
+create index dedupe_by_key on dedupe (queue_uid, key);
+
+comment on table dedupe is 'Keys with which messages were sent, until when they count, and the first message of each.';
+
+-- Which table takes inserts, and since when: see segment_pointer.
+create sequence dedupe_pointer minvalue 0;
+select setval('dedupe_pointer', pointer_to(0));
+
+-- Claims the key that options name for this message. Returns null, or the id of the message that has it already.
+create function claim_key(queue_uid bigint, options jsonb, message_id bigint) returns bigint
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  wanted constant text := dedupe_key(options);
+  ttl constant interval := dedupe_ttl(options);
+  pointer bigint;
+  first_id bigint;
+begin
+  perform require_read_committed('send with a dedupe_key');
+  perform pg_advisory_xact_lock(hashtextextended(wanted, hashint8extended(queue_uid, lock_seed('dedupe', 0))));
+  pointer := pg_sequence_last_value('dedupe_pointer');
+  select d.message_id into first_id
+    from dedupe d
+   where d.segment in (pointer_segment(pointer), (pointer_segment(pointer) + 2) % 3)
+     and d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp()
+   limit 1;
+  if first_id is not null then
+    return first_id;
+  end if;
+  insert into dedupe values (pointer_segment(pointer), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
+  if pg_sequence_last_value('dedupe_pointer') <> pointer then
+    insert into dedupe
+    values (pointer_segment(pg_sequence_last_value('dedupe_pointer')), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
+  end if;
+  return null;
+end
+$$;
+
+create function dedupe_key(options jsonb) returns text
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if jsonb_typeof(options -> 'dedupe_key') <> 'string' or octet_length(options ->> 'dedupe_key') not between 1 and 1000 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected dedupe_key to be a string of 1 to 1000 bytes, got: %s', left((options -> 'dedupe_key')::text, 100)),
+      hint = 'Of the messages with one key the first is sent.';
+  end if;
+  return options ->> 'dedupe_key';
+end
+$$;
+
+-- How long a key counts: a number of seconds or an interval, up to 30 days; a day unless options say otherwise.
+create function dedupe_ttl(options jsonb) returns interval
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  ttl constant interval := option_interval(options, 'dedupe_ttl', '30 days');
+begin
+  return coalesce(ttl, '1 day');
+end
+$$;
+
+-- Moves the pointer on when every key in the table before it has run out, and truncates the table that is nobody's concern.
+create function rotate_dedupe() returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  pointer bigint;
+  current_table int;
+  next_table int;
+  over boolean;
+begin
+  if not pg_try_advisory_xact_lock(lock_key('dedupe', 0)) then
+    return 0;
+  end if;
+  pointer := pg_sequence_last_value('dedupe_pointer');
+  current_table := pointer_segment(pointer);
+  next_table := (current_table + 1) % 3;
+  if pg_relation_size(format('dedupe_%s', next_table)::regclass) > 0 then
+    execute format('lock table only dedupe_%s in access exclusive mode nowait', next_table);
+    execute format('truncate only dedupe_%s', next_table);
+    return 1;
+  end if;
+  if clock_timestamp() - pointer_moved_at(pointer) < dedupe_period()
+     or pg_relation_size(format('dedupe_%s', current_table)::regclass) = 0
+     or is_being_truncated(format('dedupe_%s', next_table)::regclass) then
+    return 0;
+  end if;
+  -- no key in it is uncommitted either
+  execute format('lock table only dedupe_%s in share mode nowait', (current_table + 2) % 3);
+  execute format('select not exists (select from dedupe_%s where expires_at > clock_timestamp())', (current_table + 2) % 3) into over;
+  if over then
+    perform setval('dedupe_pointer', pointer_to(next_table));
+  end if;
+  return over::int;
+exception
+  when lock_not_available then
+    return 0;
+end
+$$;
+
+-- A table takes keys for so long at least.
+create function dedupe_period() returns interval
+language sql
+immutable
+return interval '10 min';

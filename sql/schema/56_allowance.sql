@@ -1,0 +1,42 @@
+-- Limits of a consumer: how many of its messages may be in flight, in all its workers together, and how many it may receive in a period.
+-- The rate is a token bucket: rate_limit messages at once, and as many again, evenly, in each rate_period. Its state is a time, kept in the
+-- consumer's newest batch rows and so under the cursor's lock: every message moves it on by rate_period / rate_limit, and it may not pass now.
+
+-- How many of max_messages a consumer may receive now. rate_from and rate_step: the bucket's state, and how far one message moves it.
+create function receive_allowance(
+  queue_id int, consumer_id int, max_messages int, out allowed int, out rate_from timestamptz, out rate_step interval
+)
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  settings consumer;
+begin
+  select c.* into settings from consumer c where c.id = receive_allowance.consumer_id;
+  allowed := max_messages;
+  if settings.rate_limit is not null then
+    rate_step := settings.rate_period / settings.rate_limit;
+    select greatest(max(c.rate_until), clock_timestamp() - settings.rate_period) into rate_from from cursors(queue_id, consumer_id) c;
+    -- a setting that has changed may have left it later
+    rate_from := least(rate_from, clock_timestamp());
+    allowed := least(allowed, floor(extract(epoch from clock_timestamp() - rate_from) / extract(epoch from rate_step) + 1e-6)::int);
+  end if;
+  if settings.max_in_flight is not null then
+    allowed := least(allowed, settings.max_in_flight - in_flight(queue_id, consumer_id));
+  end if;
+  allowed := greatest(allowed, 0);
+end
+$$;
+
+-- How many messages of a consumer are received and not settled.
+create function in_flight(queue_id int, consumer_id int) returns bigint
+language sql
+volatile
+set search_path from current
+begin atomic
+  select coalesce(sum(s.messages - cardinality(s.settled)), 0)::bigint
+    from open_batches(in_flight.queue_id) b
+   cross join lateral batch_state(b.batch_id) s
+   where b.consumer_id = in_flight.consumer_id;
+end;

@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { until } from "../../../test/support/until.ts";
+import { ack, drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
+import { updatesAndDeletes } from "../support/statistics.ts";
+
+let database: TestDatabase;
+let a: pg.Client;
+let b: pg.Client;
+beforeEach(async () => {
+  database = await freshDatabase();
+  [a, b] = [await database.connect(), await database.connect()];
+  await makeQueue(a, []);
+});
+afterEach(() => database.drop());
+
+const subscribe = (options: object, consumer = "c"): Promise<unknown> =>
+  a.query("select pgque.subscribe('q', $1, $2)", [consumer, { mode: "shared", from: "earliest", ...options }]);
+const set = (param: string, value: string | null): Promise<unknown> =>
+  a.query("select pgque.set_consumer_config('q', 'c', $1, $2)", [param, value]);
+
+test("no more than max_in_flight messages are in flight, in all workers together", async () => {
+  await subscribe({ max_in_flight: 3 });
+  await subscribe({}, "without");
+  await send(a, "1", "2", "3", "4", "5");
+  const first = await receive(a, "c", 2);
+  expect((await receive(b, "c", 10)).payloads).toEqual(["3"]);
+  expect((await receive(b, "c", 10)).payloads).toEqual([]);
+  await a.query("select pgque.ack($1, $2::bigint[])", [first.batch, [first.ids[0]]]);
+  expect((await receive(b, "c", 10)).payloads).toEqual(["4"]);
+  expect((await receive(b, "without", 10)).payloads).toHaveLength(5);
+  await set("max_in_flight", null);
+  expect((await receive(b, "c", 10)).payloads).toEqual(["5"]);
+});
+
+test("no more than rate_limit messages are received at once, and as many again in each rate_period", async () => {
+  await subscribe({ rate_limit: 4, rate_period: "400 ms" });
+  await send(a, ...Array.from({ length: 20 }, (_, i) => `${i}`));
+  const [from] = (await a.query("select clock_timestamp() as at")).rows;
+  const got = [...(await receive(a, "c", 3)).payloads, ...(await receive(b, "c", 10)).payloads];
+  expect(got.length).toBeGreaterThanOrEqual(4);
+  await until(async () => {
+    got.push(...(await receive(b, "c", 10)).payloads);
+    return got.length >= 12;
+  }, "eight more have come");
+  const { rows } = await a.query(
+    "select floor(extract(epoch from clock_timestamp() - $1::timestamptz) / 0.1)::int as steps",
+    [from.at],
+  );
+  expect(got.length).toBeLessThanOrEqual(4 + rows[0].steps + 1);
+  expect(got).toEqual(Array.from({ length: got.length }, (_, i) => `${i}`));
+});
+
+test("the rate is kept across rotation, which takes the batches away that it was used up by", async () => {
+  await subscribe({ rate_limit: 100, rate_period: "1 hour" });
+  await fillSegment(a);
+  const got = await receive(a, "c", 1000);
+  expect(got.payloads).toHaveLength(100);
+  await ack(a, got.batch);
+  await until(async () => {
+    await maintain(a);
+    const { current, bytes } = await ring(a);
+    return current !== 0 && bytes[0] === 0;
+  }, "the segment is truncated");
+  await send(a, "more");
+  expect((await receive(a)).payloads).toEqual([]);
+  await set("rate_limit", null);
+  expect((await receive(a)).payloads).toEqual(["more"]);
+  expect(await updatesAndDeletes(a)).toEqual([]);
+});
+
+test("an idle worker that a limit has kept something from is woken by maintenance", async () => {
+  await subscribe({ rate_limit: 1, rate_period: "50 ms" });
+  let notified = 0;
+  b.on("notification", () => (notified += 1));
+  await b.query(`listen "pgque_q"`);
+  await send(a, "1", "2");
+  expect((await receive(a)).payloads).toEqual(["1"]);
+  await b.query("select pgque.raise_idle_flag('q')");
+  await until(async () => {
+    await maintain(a);
+    await b.query("select 1");
+    return notified > 0;
+  }, "it is notified");
+});
+
+test("a paused consumer receives nothing, others go on; a paused queue delivers nothing to anybody; sends go on", async () => {
+  await subscribe({});
+  await subscribe({ mode: "exclusive" }, "stream");
+  const call = async (text: string): Promise<number> => (await b.query(`select pgque.${text} as n`)).rows[0].n;
+  await send(a, "1");
+  expect([await call("pause('q', 'c')"), await call("pause('q', 'c')")]).toEqual([1, 0]);
+  expect((await receive(a)).payloads).toEqual([]);
+  const held = await receive(a, "stream");
+  expect(held.payloads).toEqual(["1"]);
+  expect(await call("resume('q', 'c')")).toBe(1);
+  expect((await receive(a)).payloads).toEqual(["1"]);
+  expect([await call("pause('q')"), await call("pause('q')")]).toEqual([1, 0]);
+  await send(a, "2");
+  expect((await receive(a)).payloads).toEqual([]);
+  expect((await receive(a, "stream")).payloads).toEqual([]);
+  expect(await ack(a, held.batch)).toBe(1);
+  const { rows } = await a.query("select consumer, paused from pgque.consumer_status('q')");
+  expect(rows).toEqual([
+    { consumer: "c", paused: true },
+    { consumer: "stream", paused: true },
+  ]);
+  expect([await call("resume('q')"), await call("resume('q')")]).toEqual([1, 0]);
+  expect((await receive(a)).payloads).toEqual(["2"]);
+  expect((await receive(a, "stream")).payloads).toEqual(["2"]);
+});
+
+test("a resumed queue wakes its idle workers", async () => {
+  await subscribe({});
+  let notified = 0;
+  b.on("notification", () => (notified += 1));
+  await b.query(`listen "pgque_q"`);
+  await b.query("select pgque.raise_idle_flag('q')");
+  await a.query("select pgque.pause('q')");
+  await a.query("select pgque.resume('q')");
+  await b.query("select 1");
+  expect(notified).toBe(1);
+});
+
+test("purge throws away what a consumer has not received, its retries and open batches, and for the whole queue what is delayed", async () => {
+  await subscribe({});
+  await subscribe({}, "d");
+  await send(a, "1", "2");
+  const got = await receive(a);
+  await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [got.batch, got.ids]);
+  await send(a, "3");
+  const purge = async (...args: string[]): Promise<number> =>
+    Number((await b.query(`select pgque.purge(${args.map((arg) => `'${arg}'`).join(", ")}) as n`)).rows[0].n);
+  expect(await purge("q", "c")).toBe(3);
+  expect(await drain(a)).toEqual([]);
+  await a.query(
+    `select pgque.send('q', 't', 'delayed', '{"delay": 0.01}'), pgque.send('q', 't', 'far', '{"delay": 7200}')`,
+  );
+  await send(a, "4");
+  expect(await purge("q")).toBe(6);
+  await send(a, "after");
+  for (let i = 0; i < 5; i += 1) await maintain(a);
+  expect(await drain(a)).toEqual(["after"]);
+  expect(await drain(a, "d")).toEqual(["after"]);
+  expect(await purge("q")).toBe(0);
+});
+
+test("purge of a queue that nobody has subscribed to empties it, unless somebody is just sending", async () => {
+  await send(a, "1", "2");
+  await b.query("begin");
+  await send(b, "3");
+  await expect(a.query("select pgque.purge('q')")).rejects.toMatchObject({
+    code: "PQ004",
+    message: "queue 'q' is in use",
+  });
+  await b.query("commit");
+  expect((await a.query("select pgque.purge('q')::int as n")).rows).toEqual([{ n: 3 }]);
+  await subscribe({});
+  expect(await drain(a)).toEqual([]);
+});
+
+test.each([
+  ["rate_limit", "0"],
+  ["rate_limit", "many"],
+  ["rate_limit", "2000001"],
+  ["max_in_flight", "-1"],
+  ["rate_period", "2 days"],
+  ["rate_period", "0"],
+  ["rate_period", null],
+  ["on_failure", "explode"],
+  ["colour", "red"],
+])("set_consumer_config %s to %s is refused", async (param, value) => {
+  await subscribe({ rate_period: 2 });
+  await expect(set(param, value)).rejects.toMatchObject({ code: "PQ004" });
+});

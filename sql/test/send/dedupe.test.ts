@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type pg from "pg";
+import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { blocked } from "../../../test/support/interleave.ts";
+import { until } from "../../../test/support/until.ts";
+import { drain, maintain, makeQueue } from "../support/queue.ts";
+import { updatesAndDeletes } from "../support/statistics.ts";
+
+let database: TestDatabase;
+let a: pg.Client;
+let b: pg.Client;
+let observer: pg.Client;
+beforeEach(async () => {
+  database = await freshDatabase();
+  [a, b, observer] = [await database.connect(), await database.connect(), await database.connect()];
+  await makeQueue(a);
+});
+afterEach(() => database.drop());
+
+const statement = "select pgque.send('q', 't', $1::text, $2) as id";
+async function sendKey(client: pg.Client, payload: string, key = "k", more = {}): Promise<string> {
+  return (await client.query(statement, [payload, { dedupe_key: key, ...more }])).rows[0].id;
+}
+/** Every table takes keys for as long as none has run out in the one before it. */
+const hurry = (): Promise<unknown> =>
+  a.query(
+    "create or replace function pgque.dedupe_period() returns interval language sql immutable return interval '0 s'",
+  );
+const rotate = async (): Promise<number> => (await a.query("select pgque.rotate_dedupe() as done")).rows[0].done;
+const current = async (): Promise<number> =>
+  (await a.query("select pgque.pointer_segment(pg_sequence_last_value('pgque.dedupe_pointer')) as n")).rows[0].n;
+
+test("of the messages with one key the first is sent, the others are answered with its id", async () => {
+  const first = await sendKey(a, "first");
+  expect(await sendKey(b, "second")).toBe(first);
+  expect(await sendKey(b, "later", "k", { delay: 0.001 })).toBe(first);
+  expect(await sendKey(b, "other key", "l")).not.toBe(first);
+  expect(await drain(a)).toEqual(["first", "other key"]);
+  expect(await sendKey(a, "handled or not")).toBe(first);
+  expect(await updatesAndDeletes(a)).toEqual([]);
+});
+
+test("a key counts for a queue, is any text, and is forgotten when its time to live is over", async () => {
+  await a.query("select pgque.create_queue('other')");
+  const key = `Zürich '; drop table x; -- ${"订".repeat(300)}`;
+  const first = await sendKey(a, "first", key, { dedupe_ttl: 0.2 });
+  await a.query("select pgque.send('other', 't', 'x', $1)", [{ dedupe_key: key }]);
+  expect((await a.query("select count(*)::int as n from pgque.message_2")).rows).toEqual([{ n: 1 }]);
+  await until(async () => (await sendKey(b, "second", key)) !== first, "the key has run out");
+  expect(await drain(a)).toEqual(["first", "second"]);
+});
+
+test("a delayed message has its key from when it is sent, and one that was rolled back has none", async () => {
+  const first = await sendKey(a, "delayed", "k", { delay: 3600 });
+  expect(await sendKey(b, "second")).toBe(first);
+  await a.query("begin");
+  await sendKey(a, "rolled back", "l");
+  await a.query("rollback");
+  await sendKey(b, "sent", "l");
+  expect(await drain(a)).toEqual(["sent"]);
+});
+
+test("two that send with one key at once: the second waits, and is answered with the id of the first", async () => {
+  await a.query("begin");
+  const first = await sendKey(a, "first");
+  const second = await blocked<{ id: string }>(observer, b, statement, ["second", { dedupe_key: "k" }]);
+  await a.query("commit");
+  expect((await second.result).rows).toEqual([{ id: first }]);
+  expect(await drain(a)).toEqual(["first"]);
+});
+
+test("… or is sent itself, when the first rolls back", async () => {
+  await a.query("begin");
+  await sendKey(a, "first");
+  const second = await blocked(observer, b, statement, ["second", { dedupe_key: "k" }]);
+  await a.query("rollback");
+  await second.result;
+  expect(await drain(a)).toEqual(["second"]);
+});
+
+test("a transaction that cannot see what others have committed cannot use keys, and is told so", async () => {
+  await a.query("begin isolation level repeatable read");
+  await expect(sendKey(a, "x")).rejects.toMatchObject({ code: "PQ005" });
+  await a.query("rollback");
+});
+
+test("keys are found across a rotation, and the table is truncated when all have run out", async () => {
+  await hurry();
+  await sendKey(a, "short", "short", { dedupe_ttl: 0.3 });
+  const first = await sendKey(a, "first", "long", { dedupe_ttl: 0.3 });
+  expect(await rotate()).toBe(1);
+  expect(await current()).toBe(1);
+  expect(await sendKey(b, "second", "long")).toBe(first);
+  // the keys in the table before have not run out
+  await sendKey(b, "next", "next");
+  expect(await rotate()).toBe(0);
+  await until(async () => (await rotate()) === 1 && (await current()) === 2, "the pointer moves on");
+  await sendKey(b, "again", "long");
+  await until(async () => (await maintain(a)) >= 0 && (await size(0)) === 0, "the first table is truncated");
+  expect(await sendKey(b, "still there", "next")).not.toBe("0");
+  expect(await drain(a)).toEqual(["short", "first", "next", "again"]);
+});
+
+test("a sender that has looked for its key before the pointer moved on twice is found by the next", async () => {
+  await b.query("begin");
+  await b.query("lock table pgque.dedupe_0 in exclusive mode");
+  const first = await blocked<{ id: string }>(observer, a, statement, ["first", { dedupe_key: "k" }]);
+  await b.query("select setval('pgque.dedupe_pointer', pgque.pointer_to(1))");
+  await b.query("select setval('pgque.dedupe_pointer', pgque.pointer_to(2))");
+  await b.query("commit");
+  const [{ id }] = (await first.result).rows as [{ id: string }];
+  expect(await sendKey(b, "second")).toBe(id);
+});
+
+test("the pointer does not pass a table with keys that are not committed", async () => {
+  await hurry();
+  await b.query("begin");
+  const first = await sendKey(b, "first");
+  expect(await rotate()).toBe(1);
+  await sendKey(a, "other", "other");
+  expect(await rotate()).toBe(0);
+  expect(await current()).toBe(1);
+  await b.query("commit");
+  expect(await rotate()).toBe(0);
+  expect(await sendKey(a, "second")).toBe(first);
+});
+
+async function size(table: number): Promise<number> {
+  const { rows } = await a.query(
+    "select pg_relation_size(format('pgque.dedupe_%s', $1::int)::regclass)::int as bytes",
+    [table],
+  );
+  return rows[0].bytes;
+}
