@@ -119,6 +119,71 @@ language sql
 volatile
 return ((extract(epoch from clock_timestamp()) * 1000)::bigint << 10) | segment;
 
+-- schema/09_caller.sql
+
+-- Who calls. Inside a SECURITY DEFINER function current_user is the owner, session_user knows nothing of SET ROLE, and neither is right
+-- for a function that a SECURITY DEFINER function of the application calls. So what asks takes one more argument
+--
+--   caller caller default current_user
+--
+-- whose default and whose check are evaluated where the call is made, by who makes it: nobody can pass another's name.
+create domain caller as name not null constraint is_the_caller check (value = current_user);
+
+comment on domain caller is 'The role that calls a function: leave it out.';
+
+-- Refuses a role that may not receive from a queue. A queue that is not there is left to the caller, who says so.
+-- To receive from a queue is to hold EXECUTE on the functions generated for it: see 26_roles.sql.
+create function require_receive(caller name, queue_id int) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  queue_name text;
+begin
+  if has_function_privilege(caller, to_regprocedure(format('ack_%s(bigint)', queue_id)), 'execute') then
+    return;
+  end if;
+  select q.name into queue_name from queue q where q.id = queue_id;
+  if queue_name is not null then
+    raise exception using
+      errcode = 'insufficient_privilege',
+      message = format('permission denied for queue %s: role %s may not receive from it', queue_name, quote_ident(caller)),
+      hint = format('select grant_queue(%L, %L, ''receive'')', queue_name, caller);
+  end if;
+end
+$$;
+
+-- Refuses a role that may not administer queues.
+create function require_admin(caller name) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if not has_function_privilege(caller, 'drop_queue(text, boolean)', 'execute') then
+    raise exception using
+      errcode = 'insufficient_privilege',
+      message = format('permission denied: role %s may not administer queues', quote_ident(caller)),
+      hint = format('Members of %s may.', quote_ident(schema_role('admin')));
+  end if;
+end
+$$;
+
+-- The number of a queue that a role may receive from.
+create function receivable_queue(caller name, queue text) returns int
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  queue_id constant int := require_queue(queue);
+begin
+  perform require_receive(caller, queue_id);
+  return queue_id;
+end
+$$;
+
 -- schema/10_queue.sql
 
 -- The registry: queues. Changed only by people (create, configure, drop), so its UPDATEs and DELETEs do not matter.
@@ -1042,8 +1107,8 @@ begin
 end
 $$;
 
--- Creates a queue. 1 created, 0 there was one of that name (its options are left alone).
-create function create_queue(queue text, options jsonb default '{}') returns int
+-- Creates a queue. 1 created, 0 there was one of that name (its options are left alone): to learn that, nobody needs to be an administrator.
+create function create_queue(queue text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
@@ -1059,6 +1124,7 @@ begin
   if exists (select from queue q where q.name = create_queue.queue) then
     return 0;
   end if;
+  perform require_admin(caller);
   select free into new_id from generate_series(1, 16383) as free where not exists (select from queue q where q.id = free) limit 1;
   if new_id is null then
     raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
@@ -1071,6 +1137,7 @@ begin
   end loop;
   perform generate_functions(new_id);
   perform generate_dispatchers();
+  perform grant_to_roles(new_id);
   return 1;
 end
 $$;
@@ -1115,7 +1182,7 @@ $$;
 -- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
 -- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
 -- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see 56_allowance.sql.
-create function subscribe(queue text, consumer text, options jsonb default '{}') returns int
+create function subscribe(queue text, consumer text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
@@ -1123,7 +1190,7 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   settings consumer;
   start_from text;
   existing_mode text;
@@ -1167,7 +1234,7 @@ $$;
 
 -- Places a consumer anew: at earliest, latest or a time, see start_position. What it has not received, its open batches and its retries
 -- are left behind; what lies after the new position comes, or comes again.
-create function seek(queue text, consumer text, "position" text) returns void
+create function seek(queue text, consumer text, "position" text, caller caller default current_user) returns void
 language plpgsql
 volatile
 security definer
@@ -1175,7 +1242,7 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   start_from constant text := start_position("position");
   old consumer;
 begin
@@ -1272,7 +1339,7 @@ end
 $$;
 
 -- Removes a consumer: 1 removed, 0 there was none. What it has not received stays for the others.
-create function unsubscribe(queue text, consumer text) returns int
+create function unsubscribe(queue text, consumer text, caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
@@ -1280,9 +1347,10 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
+  of_queue constant int := receivable_queue(caller, queue);
   removed int;
 begin
-  delete from consumer c where c.queue_id = require_queue(queue) and c.name = unsubscribe.consumer;
+  delete from consumer c where c.queue_id = of_queue and c.name = unsubscribe.consumer;
   get diagnostics removed = row_count;
   return removed;
 end
@@ -1523,6 +1591,272 @@ volatile
 security definer
 set search_path from current
 return set_paused(queue, consumer, false);
+
+-- schema/26_roles.sql
+
+-- Who may call what. Three roles, which belong to the cluster and are kept when the schema is dropped:
+--
+--   <schema>_reader   consumes, and looks: may receive from every queue
+--   <schema>_writer   produces: may send to every queue
+--   <schema>_admin    both, and administers
+--
+-- None of them, and nobody with a grant of one queue, has a privilege on a table or a sequence: all is done by functions. What holds
+-- for one queue is a privilege on the functions generated for it; send, send_batch, receive_messages and ack run with the caller's
+-- rights and call those, the other functions ask for it (see 09_caller.sql).
+
+-- The functions that are there to be called, and the privilege that their callers need; all others are for the owner of the schema alone.
+-- <queue>: generated for each queue.
+--   anything    send or receive
+--   send, receive
+--   read        receive from every queue
+--   administer
+create function function_privileges() returns table (function_name text, privilege text)
+language sql
+immutable
+begin atomic
+  select unnest('{version,require_queue,create_queue,backoff,wake_channel}'::text[]), 'anything'
+  union all
+  select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
+  union all
+  select unnest('{
+    receive,receive_messages,receive_<queue>,batch_queue,ack,ack_<queue>,ack_by_number,ack_strict,nack,settle,finish_batch,event_retry,
+    subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
+    subscribe_subconsumer,receive_coop,touch_subconsumer,unsubscribe_subconsumer,
+    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,next_due_at
+  }'::text[]), 'receive'
+  union all
+  select unnest('{
+    queue_status,consumer_status,segment_status,worker_status,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick
+  }'::text[]), 'read'
+  union all
+  select unnest('{drop_queue,set_queue_config,set_consumer_config,pause,resume,purge,redrive,dlq_replay,dlq_replay_all,dlq_purge,grant_queue,revoke_queue}'::text[]), 'administer';
+end;
+
+-- The privileges of a role of the schema: reader, writer or admin.
+create function role_privileges(kind text) returns text[]
+language sql
+immutable
+return case kind
+  when 'reader' then '{anything,receive,read}'::text[]
+  when 'writer' then '{anything,send}'
+  when 'admin' then '{anything,send,receive,read,administer}'
+end;
+
+-- The name of a role of the schema; longer than a name can be if that of the schema is.
+create function schema_role(kind text) returns text
+language sql
+stable
+set search_path from current
+return current_schema() || '_' || kind;
+
+-- The functions that need one of these privileges, for a GRANT: those of one queue, or those of no queue.
+create function routines(privileges text[], queue_id int default null) returns text
+language sql
+stable
+set search_path from current
+begin atomic
+  select string_agg(p.oid::regprocedure::text, ', ')
+    from function_privileges() f
+    join pg_namespace n on n.nspname = current_schema()
+    join pg_proc p on p.pronamespace = n.oid and p.proname = replace(f.function_name, '<queue>', coalesce(routines.queue_id::text, '<queue>'))
+   where f.privilege = any (routines.privileges)
+     and (f.function_name like '%<queue>') = (routines.queue_id is not null);
+end;
+
+-- The roles of the schema that have been given their privileges: all three, or none.
+create function granted_roles() returns table (kind text, role_name text)
+language sql
+stable
+set search_path from current
+begin atomic
+  select k.kind, r.rolname::text
+    from unnest('{reader,writer,admin}'::text[]) as k(kind)
+    join pg_roles r on r.rolname::text = schema_role(k.kind)
+   where exists (
+     select from pg_namespace n, aclexplode(n.nspacl) g
+      where n.nspname = current_schema() and g.grantee = r.oid and g.privilege_type = 'USAGE'
+   );
+end;
+
+-- Gives the roles their privileges on the functions of one queue, or on those of no queue. Nothing is given to roles that create_roles has
+-- not dealt with: another database of the cluster may have made them.
+create function grant_to_roles(queue_id int default null) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  granted record;
+begin
+  for granted in select g.role_name, routines(role_privileges(g.kind), queue_id) from granted_roles() g loop
+    execute format('grant execute on routine %s to %I', granted.routines, granted.role_name);
+  end loop;
+end
+$$;
+
+-- Creates the three roles, those that are not there yet, and gives them their privileges. Returns how many it created. The installer calls
+-- it; when it may not create roles, the owner of the schema or a superuser calls it later, or again after a restore into another cluster.
+create function create_roles() returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  kind text;
+  role_name text;
+  created int := 0;
+  queue_id int;
+begin
+  foreach kind in array '{reader,writer,admin}'::text[] loop
+    role_name := schema_role(kind);
+    if octet_length(role_name) > 63 then
+      raise exception using
+        errcode = 'PQ004',
+        message = format('expected the schema''s name to have at most 56 bytes, for its roles to have a name, got: %s (%s bytes)',
+          quote_literal(current_schema()), octet_length(current_schema())),
+        hint = 'Grant queues to roles of your own with grant_queue, or install into a schema with a shorter name.';
+    end if;
+    -- not without need: who may not create roles can use those that are there
+    if not exists (select from pg_roles r where r.rolname = role_name) then
+      begin
+        execute format('create role %I nologin', role_name);
+        created := created + 1;
+      exception
+        when duplicate_object or unique_violation then
+          -- another installer was faster
+          null;
+        when insufficient_privilege then
+          raise exception using
+            errcode = 'insufficient_privilege',
+            message = format('role %s is not there, and %s may not create it', quote_ident(role_name), quote_ident(current_user)),
+            hint = format('Have a superuser call create_roles(), or create %I, %I and %I and call it again.',
+              schema_role('reader'), schema_role('writer'), schema_role('admin'));
+      end;
+    end if;
+  end loop;
+
+  perform lock_queue_functions(null);
+  foreach kind in array '{reader,writer,admin}'::text[] loop
+    execute format('grant usage on schema %I to %I', current_schema(), schema_role(kind));
+  end loop;
+  perform grant_to_roles();
+  for queue_id in select q.id from queue q order by q.id loop
+    perform grant_to_roles(queue_id);
+  end loop;
+  return created;
+end
+$$;
+
+-- Keeps others from writing the functions of one queue, or of all, anew: they and a GRANT would fail over one row of the catalog.
+create function lock_queue_functions(queue_id int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  perform pg_advisory_xact_lock(lock_key('maintain', q.id))
+     from queue q
+    where lock_queue_functions.queue_id is null or q.id = lock_queue_functions.queue_id;
+end
+$$;
+
+-- The roles in one line, and whether they are there, for status().
+create function roles_of_schema(out status text, out detail text)
+language sql
+stable
+set search_path from current
+begin atomic
+  select case when count(*) > 0 then 'ok' else 'info' end,
+         coalesce(string_agg(quote_ident(g.role_name), ', ' order by g.role_name),
+           'none: the schema was installed without, the owner or a superuser may call create_roles()')
+    from granted_roles() g;
+end;
+
+-- schema/27_grant_queue.sql
+
+-- Rights to one queue, for roles that are not to have them to all.
+
+-- Lets a role send to a queue, or receive from it: privilege is send or receive. Gives it what else it needs, which is USAGE on the schema
+-- and the functions that everybody calls. To receive includes to subscribe, unsubscribe and seek, as any consumer of the queue.
+create function grant_queue(queue text, role_name text, privilege text) returns void
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+begin
+  perform check_grant(role_name, privilege), lock_queue_functions(of_queue);
+  execute format('grant usage on schema %I to %I', current_schema(), role_name);
+  execute format('grant execute on routine %s, %s to %I', routines(array['anything', privilege]), routines(array[privilege], of_queue), role_name);
+end
+$$;
+
+-- Takes it back; with the last one, USAGE on the schema too. What the role may do as a member of others it still may.
+create function revoke_queue(queue text, role_name text, privilege text) returns void
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+begin
+  perform check_grant(role_name, privilege), lock_queue_functions(of_queue);
+  execute format('revoke execute on routine %s from %I', routines(array[privilege], of_queue), role_name);
+  if has_queue(role_name, privilege) then
+    return;
+  end if;
+  execute format('revoke execute on routine %s from %I', routines(array[privilege]), role_name);
+  if has_queue(role_name, case privilege when 'send' then 'receive' else 'send' end) then
+    return;
+  end if;
+  execute format('revoke execute on routine %s from %I', routines('{anything}'), role_name);
+  execute format('revoke usage on schema %I from %I', current_schema(), role_name);
+end
+$$;
+
+-- Whether a role has a privilege on some queue by a grant of its own.
+create function has_queue(role_name text, privilege text) returns boolean
+language sql
+stable
+set search_path from current
+begin atomic
+  select exists (
+    select from queue q
+      join pg_namespace n on n.nspname = current_schema()
+      join pg_proc p on p.pronamespace = n.oid and p.proname = format('%s_%s', has_queue.privilege, q.id)
+     cross join lateral aclexplode(p.proacl) g
+      join pg_roles r on r.oid = g.grantee and r.rolname = has_queue.role_name
+  );
+end;
+
+create function check_grant(role_name text, privilege text) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if (privilege in ('send', 'receive')) is not true then
+    raise exception using errcode = 'PQ004', message = format('expected the privilege to be send or receive, got: %L', privilege);
+  end if;
+  if not exists (select from pg_roles r where r.rolname = role_name) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('role not found: %s', coalesce(role_name, 'NULL')),
+      hint = 'Create it with CREATE ROLE; its name is given as it is, without quotes.';
+  end if;
+  if role_name in (schema_role('reader'), schema_role('writer'), schema_role('admin')) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected a role of your own, got: %s', role_name),
+      hint = 'What the roles of the schema may do they may on every queue. Make somebody a member with GRANT.';
+  end if;
+end
+$$;
 
 -- schema/27_purge.sql
 
@@ -2127,30 +2461,30 @@ end
 $$;
 
 -- Raises the idle flag of a queue for this session, which must not send. False: a sender is just looking at it, try again.
-create function raise_idle_flag(queue text) returns boolean
+create function raise_idle_flag(queue text, caller caller default current_user) returns boolean
 language sql
 volatile
 security definer
 set search_path from current
-return pg_try_advisory_lock_shared(lock_key('idle', require_queue(queue)));
+return pg_try_advisory_lock_shared(lock_key('idle', receivable_queue(caller, queue)));
 
 -- Takes it down again. False, with a warning of Postgres: it was not up.
-create function lower_idle_flag(queue text) returns boolean
+create function lower_idle_flag(queue text, caller caller default current_user) returns boolean
 language sql
 volatile
 security definer
 set search_path from current
-return pg_advisory_unlock_shared(lock_key('idle', require_queue(queue)));
+return pg_advisory_unlock_shared(lock_key('idle', receivable_queue(caller, queue)));
 
 -- Whether somebody has inserted messages into a queue and not ended the transaction: it may have found no flag up.
-create function has_open_senders(queue text) returns boolean
+create function has_open_senders(queue text, caller caller default current_user) returns boolean
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  messages constant regclass := format('message_%s', require_queue(queue))::regclass;
+  messages constant regclass := format('message_%s', receivable_queue(caller, queue))::regclass;
 begin
   return exists (
     select from pg_locks l
@@ -3001,13 +3335,14 @@ $$;
 
 -- Finishes a batch: 1 done, 0 (with a warning) unknown, already finished or lease lost. For any batch id; the usual way is ack,
 -- which takes the queue's own ack_<queue id>.
-create function ack_by_number(batch_id bigint) returns int
+create function ack_by_number(batch_id bigint, caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   if settle_messages(batch_id, '{}', true) is null then
     perform warn_not_settled(batch_id);
     return 0;
@@ -3058,13 +3393,14 @@ $generate$;
 
 -- Acks some messages of a batch; it stays open until all are settled. 1 done (also when they were settled before), 0 (with a
 -- warning) unknown, already finished or lease lost. An id that is not in the batch is an error.
-create function ack(batch_id bigint, message_ids bigint[]) returns int
+create function ack(batch_id bigint, message_ids bigint[], caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   perform check_in_batch(batch_id, message_ids);
   if settle_messages(batch_id, message_ids, false) is null then
     perform warn_not_settled(batch_id);
@@ -3184,7 +3520,9 @@ $$;
 -- Gives some messages of a batch back, to be tried again after retry_after, or as dead letters when their attempts are used up.
 -- Returns how many; those that were settled before are left alone. 0 with a warning: unknown, finished, or lease lost. A batch of an ordered
 -- consumer that does not skip ends with it, and what is not settled of it waits in its place.
-create function nack(batch_id bigint, message_ids bigint[], retry_after interval default '60 s', reason text default null) returns int
+create function nack(
+  batch_id bigint, message_ids bigint[], retry_after interval default '60 s', reason text default null, caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
@@ -3195,6 +3533,7 @@ declare
   mode record;
   failed int;
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   perform check_retry_after(array[retry_after]);
   perform check_in_batch(batch_id, message_ids);
   mode := batch_mode(batch_id);
@@ -3227,7 +3566,8 @@ create function settle(
   retry_ids bigint[] default '{}',
   retry_after interval[] default '{}',
   reasons text[] default '{}',
-  release_ids bigint[] default '{}'
+  release_ids bigint[] default '{}',
+  caller caller default current_user
 ) returns int
 language plpgsql
 volatile
@@ -3238,6 +3578,7 @@ declare
   fresh bigint[];
   mode record;
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
     raise exception using
       errcode = 'PQ004',
@@ -3285,13 +3626,14 @@ $$;
 
 -- Acks a batch, or some of its messages, inside the transaction that does their work: raises where ack returns 0, so that what was done
 -- under a lease that is lost does not commit. While the transaction is open the lease is not taken away.
-create function ack_strict(batch_id bigint, message_ids bigint[] default null) returns void
+create function ack_strict(batch_id bigint, message_ids bigint[] default null, caller caller default current_user) returns void
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   if message_ids is not null then
     perform check_in_batch(batch_id, message_ids);
   end if;
@@ -4821,29 +5163,30 @@ return force_next_tick(queue_name);
 -- Like an exclusive consumer, a subconsumer that asks again is given what is left of its open batch.
 
 -- Registers the consumer, shared, unless it is there. 1 new, 0 exists.
-create function subscribe_subconsumer(queue text, consumer text, subconsumer text) returns int
+create function subscribe_subconsumer(queue text, consumer text, subconsumer text, caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
-  perform check_name('subconsumer', subconsumer);
+  perform receivable_queue(caller, queue), check_name('subconsumer', subconsumer);
   return subscribe(queue, consumer, '{"mode": "shared"}');
 end
 $$;
 
 -- The open batch of a subconsumer again, or the next one. dead_interval: how long the batch is its alone without a touch_subconsumer; null:
 -- a week, the longest lease there is.
-create function receive_coop(queue text, consumer text, subconsumer text, max_return int default 100, dead_interval interval default null)
-returns setof message
+create function receive_coop(
+  queue text, consumer text, subconsumer text, max_return int default 100, dead_interval interval default null, caller caller default current_user
+) returns setof message
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   reader constant int := require_consumer(of_queue, consumer);
   open bigint;
 begin
@@ -4864,28 +5207,32 @@ end
 $$;
 
 -- Keeps the batches of a subconsumer its own for another dead_interval.
-create function touch_subconsumer(queue text, consumer text, subconsumer text, dead_interval interval default '1 min') returns int
+create function touch_subconsumer(
+  queue text, consumer text, subconsumer text, dead_interval interval default '1 min', caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
-  perform require_consumer(require_queue(queue), consumer);
+  perform require_consumer(receivable_queue(caller, queue), consumer);
   perform heartbeat(subconsumer, dead_interval);
   return 1;
 end
 $$;
 
 -- A subconsumer leaves: 1, or 0 when it has no open batch. batch_handling: what becomes of one; 0: an error, 1: given back to the others.
-create function unsubscribe_subconsumer(queue text, consumer text, subconsumer text, batch_handling int default 0) returns int
+create function unsubscribe_subconsumer(
+  queue text, consumer text, subconsumer text, batch_handling int default 0, caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   reader constant int := require_consumer(of_queue, consumer);
   open bigint[];
 begin
@@ -4995,6 +5342,9 @@ begin atomic
        where s.sent_per_second > 0 and s.rotated_at < clock_timestamp() - 2 * q.rotation_period
     ) late
   union all
+  select 'roles', r.status, r.detail
+    from roles_of_schema() r
+  union all
   select 'queue ' || s.queue_name, 'info',
          format('%s consumers, %s segments, %s, %s delayed, %s dead letters', s.consumers, s.segments, pg_size_pretty(s.bytes), s.delayed, s.dead_letters)
     from queue_status() s;
@@ -5002,10 +5352,21 @@ end;
 
 -- schema/99_privileges.sql
 
--- Nothing for PUBLIC: who installed the schema may use it, and whom they grant it to.
+-- Nothing for PUBLIC, and roles if they can be made. If not the schema does without; status() says so, and create_roles() makes them later.
 do $$
+declare
+  type_name text;
 begin
   execute format('revoke all on all routines in schema %I from public', current_schema());
   execute format('revoke all on schema %I from public', current_schema());
+  foreach type_name in array '{caller,message,received_message,settled_line}'::text[] loop
+    execute format('revoke all on type %I from public', type_name);
+  end loop;
+  begin
+    perform create_roles();
+  exception
+    when insufficient_privilege or sqlstate 'PQ004' then
+      null;
+  end;
 end
 $$;

@@ -99,8 +99,8 @@ begin
 end
 $$;
 
--- Creates a queue. 1 created, 0 there was one of that name (its options are left alone).
-create function create_queue(queue text, options jsonb default '{}') returns int
+-- Creates a queue. 1 created, 0 there was one of that name (its options are left alone): to learn that, nobody needs to be an administrator.
+create function create_queue(queue text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
@@ -116,6 +116,7 @@ begin
   if exists (select from queue q where q.name = create_queue.queue) then
     return 0;
   end if;
+  perform require_admin(caller);
   select free into new_id from generate_series(1, 16383) as free where not exists (select from queue q where q.id = free) limit 1;
   if new_id is null then
     raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
@@ -128,6 +129,7 @@ begin
   end loop;
   perform generate_functions(new_id);
   perform generate_dispatchers();
+  perform grant_to_roles(new_id);
   return 1;
 end
 $$;

@@ -2,7 +2,7 @@
 -- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
 -- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
 -- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see 56_allowance.sql.
-create function subscribe(queue text, consumer text, options jsonb default '{}') returns int
+create function subscribe(queue text, consumer text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
@@ -10,7 +10,7 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   settings consumer;
   start_from text;
   existing_mode text;
@@ -54,7 +54,7 @@ $$;
 
 -- Places a consumer anew: at earliest, latest or a time, see start_position. What it has not received, its open batches and its retries
 -- are left behind; what lies after the new position comes, or comes again.
-create function seek(queue text, consumer text, "position" text) returns void
+create function seek(queue text, consumer text, "position" text, caller caller default current_user) returns void
 language plpgsql
 volatile
 security definer
@@ -62,7 +62,7 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   start_from constant text := start_position("position");
   old consumer;
 begin
@@ -159,7 +159,7 @@ end
 $$;
 
 -- Removes a consumer: 1 removed, 0 there was none. What it has not received stays for the others.
-create function unsubscribe(queue text, consumer text) returns int
+create function unsubscribe(queue text, consumer text, caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
@@ -167,9 +167,10 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
+  of_queue constant int := receivable_queue(caller, queue);
   removed int;
 begin
-  delete from consumer c where c.queue_id = require_queue(queue) and c.name = unsubscribe.consumer;
+  delete from consumer c where c.queue_id = of_queue and c.name = unsubscribe.consumer;
   get diagnostics removed = row_count;
   return removed;
 end

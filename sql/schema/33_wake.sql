@@ -58,30 +58,30 @@ end
 $$;
 
 -- Raises the idle flag of a queue for this session, which must not send. False: a sender is just looking at it, try again.
-create function raise_idle_flag(queue text) returns boolean
+create function raise_idle_flag(queue text, caller caller default current_user) returns boolean
 language sql
 volatile
 security definer
 set search_path from current
-return pg_try_advisory_lock_shared(lock_key('idle', require_queue(queue)));
+return pg_try_advisory_lock_shared(lock_key('idle', receivable_queue(caller, queue)));
 
 -- Takes it down again. False, with a warning of Postgres: it was not up.
-create function lower_idle_flag(queue text) returns boolean
+create function lower_idle_flag(queue text, caller caller default current_user) returns boolean
 language sql
 volatile
 security definer
 set search_path from current
-return pg_advisory_unlock_shared(lock_key('idle', require_queue(queue)));
+return pg_advisory_unlock_shared(lock_key('idle', receivable_queue(caller, queue)));
 
 -- Whether somebody has inserted messages into a queue and not ended the transaction: it may have found no flag up.
-create function has_open_senders(queue text) returns boolean
+create function has_open_senders(queue text, caller caller default current_user) returns boolean
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  messages constant regclass := format('message_%s', require_queue(queue))::regclass;
+  messages constant regclass := format('message_%s', receivable_queue(caller, queue))::regclass;
 begin
   return exists (
     select from pg_locks l

@@ -86,13 +86,14 @@ $$;
 
 -- Finishes a batch: 1 done, 0 (with a warning) unknown, already finished or lease lost. For any batch id; the usual way is ack,
 -- which takes the queue's own ack_<queue id>.
-create function ack_by_number(batch_id bigint) returns int
+create function ack_by_number(batch_id bigint, caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   if settle_messages(batch_id, '{}', true) is null then
     perform warn_not_settled(batch_id);
     return 0;
@@ -143,13 +144,14 @@ $generate$;
 
 -- Acks some messages of a batch; it stays open until all are settled. 1 done (also when they were settled before), 0 (with a
 -- warning) unknown, already finished or lease lost. An id that is not in the batch is an error.
-create function ack(batch_id bigint, message_ids bigint[]) returns int
+create function ack(batch_id bigint, message_ids bigint[], caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   perform check_in_batch(batch_id, message_ids);
   if settle_messages(batch_id, message_ids, false) is null then
     perform warn_not_settled(batch_id);

@@ -70,7 +70,9 @@ $$;
 -- Gives some messages of a batch back, to be tried again after retry_after, or as dead letters when their attempts are used up.
 -- Returns how many; those that were settled before are left alone. 0 with a warning: unknown, finished, or lease lost. A batch of an ordered
 -- consumer that does not skip ends with it, and what is not settled of it waits in its place.
-create function nack(batch_id bigint, message_ids bigint[], retry_after interval default '60 s', reason text default null) returns int
+create function nack(
+  batch_id bigint, message_ids bigint[], retry_after interval default '60 s', reason text default null, caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
@@ -81,6 +83,7 @@ declare
   mode record;
   failed int;
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   perform check_retry_after(array[retry_after]);
   perform check_in_batch(batch_id, message_ids);
   mode := batch_mode(batch_id);
@@ -113,7 +116,8 @@ create function settle(
   retry_ids bigint[] default '{}',
   retry_after interval[] default '{}',
   reasons text[] default '{}',
-  release_ids bigint[] default '{}'
+  release_ids bigint[] default '{}',
+  caller caller default current_user
 ) returns int
 language plpgsql
 volatile
@@ -124,6 +128,7 @@ declare
   fresh bigint[];
   mode record;
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
     raise exception using
       errcode = 'PQ004',

@@ -1,12 +1,13 @@
 -- Acks a batch, or some of its messages, inside the transaction that does their work: raises where ack returns 0, so that what was done
 -- under a lease that is lost does not commit. While the transaction is open the lease is not taken away.
-create function ack_strict(batch_id bigint, message_ids bigint[] default null) returns void
+create function ack_strict(batch_id bigint, message_ids bigint[] default null, caller caller default current_user) returns void
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
+  perform require_receive(caller, batch_queue(batch_id));
   if message_ids is not null then
     perform check_in_batch(batch_id, message_ids);
   end if;

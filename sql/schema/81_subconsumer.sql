@@ -2,29 +2,30 @@
 -- Like an exclusive consumer, a subconsumer that asks again is given what is left of its open batch.
 
 -- Registers the consumer, shared, unless it is there. 1 new, 0 exists.
-create function subscribe_subconsumer(queue text, consumer text, subconsumer text) returns int
+create function subscribe_subconsumer(queue text, consumer text, subconsumer text, caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
-  perform check_name('subconsumer', subconsumer);
+  perform receivable_queue(caller, queue), check_name('subconsumer', subconsumer);
   return subscribe(queue, consumer, '{"mode": "shared"}');
 end
 $$;
 
 -- The open batch of a subconsumer again, or the next one. dead_interval: how long the batch is its alone without a touch_subconsumer; null:
 -- a week, the longest lease there is.
-create function receive_coop(queue text, consumer text, subconsumer text, max_return int default 100, dead_interval interval default null)
-returns setof message
+create function receive_coop(
+  queue text, consumer text, subconsumer text, max_return int default 100, dead_interval interval default null, caller caller default current_user
+) returns setof message
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   reader constant int := require_consumer(of_queue, consumer);
   open bigint;
 begin
@@ -45,28 +46,32 @@ end
 $$;
 
 -- Keeps the batches of a subconsumer its own for another dead_interval.
-create function touch_subconsumer(queue text, consumer text, subconsumer text, dead_interval interval default '1 min') returns int
+create function touch_subconsumer(
+  queue text, consumer text, subconsumer text, dead_interval interval default '1 min', caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 begin
-  perform require_consumer(require_queue(queue), consumer);
+  perform require_consumer(receivable_queue(caller, queue), consumer);
   perform heartbeat(subconsumer, dead_interval);
   return 1;
 end
 $$;
 
 -- A subconsumer leaves: 1, or 0 when it has no open batch. batch_handling: what becomes of one; 0: an error, 1: given back to the others.
-create function unsubscribe_subconsumer(queue text, consumer text, subconsumer text, batch_handling int default 0) returns int
+create function unsubscribe_subconsumer(
+  queue text, consumer text, subconsumer text, batch_handling int default 0, caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  of_queue constant int := require_queue(queue);
+  of_queue constant int := receivable_queue(caller, queue);
   reader constant int := require_consumer(of_queue, consumer);
   open bigint[];
 begin

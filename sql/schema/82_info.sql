@@ -84,6 +84,9 @@ begin atomic
        where s.sent_per_second > 0 and s.rotated_at < clock_timestamp() - 2 * q.rotation_period
     ) late
   union all
+  select 'roles', r.status, r.detail
+    from roles_of_schema() r
+  union all
   select 'queue ' || s.queue_name, 'info',
          format('%s consumers, %s segments, %s, %s delayed, %s dead letters', s.consumers, s.segments, pg_size_pretty(s.bytes), s.delayed, s.dead_letters)
     from queue_status() s;

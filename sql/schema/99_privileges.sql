@@ -1,7 +1,18 @@
--- Nothing for PUBLIC: who installed the schema may use it, and whom they grant it to.
+-- Nothing for PUBLIC, and roles if they can be made. If not the schema does without; status() says so, and create_roles() makes them later.
 do $$
+declare
+  type_name text;
 begin
   execute format('revoke all on all routines in schema %I from public', current_schema());
   execute format('revoke all on schema %I from public', current_schema());
+  foreach type_name in array '{caller,message,received_message,settled_line}'::text[] loop
+    execute format('revoke all on type %I from public', type_name);
+  end loop;
+  begin
+    perform create_roles();
+  exception
+    when insufficient_privilege or sqlstate 'PQ004' then
+      null;
+  end;
 end
 $$;

@@ -21,7 +21,8 @@ export async function installedVersion(client: SqlClient, options: SchemaOptions
     `${schema}.received_message`,
   ]);
   if (rows[0]?.["present"] !== true) return null;
-  const version = await client.query(`select version from ${schema}.meta`);
+  // by its function: who may only send or receive cannot read tables
+  const version = await client.query(`select ${schema}.version() as version`);
   const found = version.rows[0]?.["version"];
   return typeof found === "string" ? found : null;
 }

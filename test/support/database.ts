@@ -15,6 +15,8 @@ export interface TestDatabase extends AsyncDisposable {
 /** A database on a server of the test's own: for horizons, prepared transactions, roles and crashes. */
 export interface OwnServer extends TestDatabase {
   server: Postgres;
+  /** Another database on it. */
+  fresh(): Promise<TestDatabase>;
 }
 
 /** Clones the template on the server of the run. */
@@ -36,7 +38,7 @@ export async function ownServer(options: PostgresOptions = {}): Promise<OwnServe
     await database.drop().catch(() => undefined);
     await server.stop();
   };
-  return { ...database, server, drop, [Symbol.asyncDispose]: drop };
+  return { ...database, server, fresh: () => cloneOn(server.url), drop, [Symbol.asyncDispose]: drop };
 }
 
 async function cloneOn(serverUrl: string): Promise<TestDatabase> {

@@ -1,0 +1,62 @@
+-- Who calls. Inside a SECURITY DEFINER function current_user is the owner, session_user knows nothing of SET ROLE, and neither is right
+-- for a function that a SECURITY DEFINER function of the application calls. So what asks takes one more argument
+--
+--   caller caller default current_user
+--
+-- whose default and whose check are evaluated where the call is made, by who makes it: nobody can pass another's name.
+create domain caller as name not null constraint is_the_caller check (value = current_user);
+
+comment on domain caller is 'The role that calls a function: leave it out.';
+
+-- Refuses a role that may not receive from a queue. A queue that is not there is left to the caller, who says so.
+-- To receive from a queue is to hold EXECUTE on the functions generated for it: see 26_roles.sql.
+create function require_receive(caller name, queue_id int) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  queue_name text;
+begin
+  if has_function_privilege(caller, to_regprocedure(format('ack_%s(bigint)', queue_id)), 'execute') then
+    return;
+  end if;
+  select q.name into queue_name from queue q where q.id = queue_id;
+  if queue_name is not null then
+    raise exception using
+      errcode = 'insufficient_privilege',
+      message = format('permission denied for queue %s: role %s may not receive from it', queue_name, quote_ident(caller)),
+      hint = format('select grant_queue(%L, %L, ''receive'')', queue_name, caller);
+  end if;
+end
+$$;
+
+-- Refuses a role that may not administer queues.
+create function require_admin(caller name) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if not has_function_privilege(caller, 'drop_queue(text, boolean)', 'execute') then
+    raise exception using
+      errcode = 'insufficient_privilege',
+      message = format('permission denied: role %s may not administer queues', quote_ident(caller)),
+      hint = format('Members of %s may.', quote_ident(schema_role('admin')));
+  end if;
+end
+$$;
+
+-- The number of a queue that a role may receive from.
+create function receivable_queue(caller name, queue text) returns int
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  queue_id constant int := require_queue(queue);
+begin
+  perform require_receive(caller, queue_id);
+  return queue_id;
+end
+$$;
