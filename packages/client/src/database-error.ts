@@ -86,9 +86,14 @@ const hints: Partial<Record<PgqueErrorCode, string>> = {
 function raised({ cause, sqlstate, details }: Failure): PgqueError | undefined {
   const code = raisedCodes[sqlstate] ?? (sqlstate.startsWith("22") ? "INVALID_ARGUMENT" : undefined);
   if (code === undefined) return undefined;
-  const serverHint = field(cause, "hint");
-  const hint = hints[code] ?? (typeof serverHint === "string" ? serverHint.replace(/\.$/, "") : undefined);
+  const hint = hints[code] ?? hintOf(cause);
   return new PgqueError(code, cause.message, { hint, details, cause });
+}
+
+/** The server's hint, as the end of a sentence. */
+function hintOf(cause: Error): string | undefined {
+  const hint = field(cause, "hint");
+  return typeof hint === "string" ? hint.replace(/\.$/, "") : undefined;
 }
 
 /** The schema was checked at first use: it was dropped or replaced since. */
@@ -97,12 +102,13 @@ function missing({ cause, sqlstate, where, schema, details }: Failure): PgqueErr
   return isMissing ? notInstalled(where, schema, details, cause) : undefined;
 }
 
-function denied({ cause, sqlstate, where, details }: Failure): PgqueError | undefined {
+function denied({ cause, sqlstate, where, schema, details }: Failure): PgqueError | undefined {
   const login = sqlstate.startsWith("28");
   if (!login && sqlstate !== "42501") return undefined;
   const hint = login
     ? "Check user and password"
-    : "Grant the role what it lacks, or connect as the role that installed the schema";
+    : (hintOf(cause) ??
+      `Make the role a member of ${schema}_reader, ${schema}_writer or ${schema}_admin, or grant it the queue with grant_queue(queue, role, privilege)`);
   return new PgqueError("ACCESS_DENIED", `the database at ${where} refused: ${cause.message}`, {
     hint,
     details,
