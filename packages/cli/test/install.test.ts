@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { freshDatabase, ownServer, type TestDatabase } from "../../../test/support/database.ts";
 import { pgque } from "./support/pgque.ts";
 
 const schemas = async (database: TestDatabase): Promise<string[]> => {
@@ -40,6 +40,21 @@ describe("install", () => {
       Array.from({ length: 3 }, () => ({ code: 0, err: "" })),
     );
     expect(runs.filter(({ out }) => out.startsWith("Installed"))).toHaveLength(1);
+  });
+
+  test("who may not create roles is told what is missing", async () => {
+    await using server = await ownServer();
+    const client = await server.connect();
+    await client.query("create role plain login password 'secret'");
+    await client.query(`grant create on database "${new URL(server.url).pathname.slice(1)}" to plain`);
+    const url = new URL(server.url);
+    [url.username, url.password] = ["plain", "secret"];
+    const { code, out, err } = await pgque(["install", "--schema", "mine"], { DATABASE_URL: url.href });
+    expect({ code, err, lines: out.split("\n").slice(1) }).toEqual({
+      code: 0,
+      err: "",
+      lines: ["Roles: none: the schema was installed without, the owner or a superuser may call create_roles().", ""],
+    });
   });
 
   test("another version is named, with what mends it", async () => {

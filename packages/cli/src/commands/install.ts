@@ -3,7 +3,7 @@ import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connec
 
 const more = `
 One transaction, no superuser, no extension. Does nothing when this version is there already, so that every deployment may
-run it, several at once too.
+run it, several at once too. Creates the roles SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; the rest works without.
 
 Examples:
   pgque install
@@ -25,5 +25,10 @@ async function install(flags: DatabaseFlags): Promise<void> {
     process.stdout.write(
       installed ? `Installed Pgque ${version} in ${schema}.\n` : `Pgque ${version} is there already, in ${schema}.\n`,
     );
+    if (!installed) return;
+    const { rows } = await client.query<{ detail: string }>(
+      `select detail from ${await sql.quoteIdentifier(client, flags.schema)}.status() where component = 'roles' and status <> 'ok'`,
+    );
+    for (const { detail } of rows) process.stdout.write(`Roles: ${detail}.\n`);
   });
 }
