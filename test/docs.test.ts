@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
-import { freshDatabase } from "./support/database.ts";
+import { freshDatabase, ownServer } from "./support/database.ts";
 import { until } from "./support/until.ts";
 
 const root = path.resolve(import.meta.dirname, "..");
@@ -91,4 +91,36 @@ test("the SQL of the README runs as it is", async () => {
     type: "welcome",
     payload: '{"to": "ada@example.org"}',
   });
+});
+
+test("the grants of the operations page do what they say", async () => {
+  await using database = await ownServer();
+  const client = await database.connect();
+  await client.query("select pgque.create_queue('orders'), pgque.create_queue('invoices')");
+  await client.query("create role shop; create role billing; create role oncall");
+  await client.query(read("docs/examples/roles.sql"));
+  const may = async (role: string, call: string): Promise<boolean> => {
+    await client.query(`set role ${role}`);
+    const code = await client.query(`select pgque.${call}`).then(
+      () => "",
+      (error) => error.code,
+    );
+    await client.query("reset role");
+    expect(code).toMatch(/^$|42501/);
+    return code === "";
+  };
+  const calls = [
+    "send('orders', 'x')",
+    "send('invoices', 'x')",
+    "subscribe('orders', 'c')",
+    "subscribe('invoices', 'c')",
+  ];
+  const table = async (role: string) => {
+    const row: boolean[] = [];
+    for (const call of [...calls, "status()"]) row.push(await may(role, call));
+    return row;
+  };
+  expect(await table("shop")).toEqual([true, true, false, false, false]);
+  expect(await table("billing")).toEqual([false, true, true, false, false]);
+  expect(await table("oncall")).toEqual([true, true, true, true, true]);
 });

@@ -1,0 +1,9 @@
+-- produces, whatever the queue
+grant pgque_writer to shop;
+
+-- works one queue, and cannot read another
+select pgque.grant_queue('orders', 'billing', 'receive');
+select pgque.grant_queue('invoices', 'billing', 'send');
+
+-- looks, and mends
+grant pgque_admin to oncall;
