@@ -12,6 +12,8 @@ export class Heartbeat {
   readonly #options: ResolvedOptions;
   readonly #settler: Settler;
   readonly #session: () => string | undefined;
+  /** Resolves when the worker is over and nothing is being sent. */
+  readonly ended: Promise<void>;
   /** When each name's latest heartbeat was sent. */
   #sentAtMs = new Map<string, number>();
 
@@ -27,7 +29,7 @@ export class Heartbeat {
     this.#options = options;
     this.#settler = settler;
     this.#session = session;
-    void repeat("heartbeat", options.heartbeatIntervalMs, options.log, over, () => this.#beat());
+    this.ended = repeat("heartbeat", options.heartbeatIntervalMs, options.log, over, () => this.#beat());
   }
 
   /** A batch was received under this name. The first after a rest does not wait for the next interval: a crash is to be noticed at once. */

@@ -27,6 +27,8 @@ export class Run<Output> {
   readonly #name: string;
   /** Ends the loops that serve the messages under way. */
   readonly #over = new AbortController();
+  /** What goes on in rounds: each ends with the round that is under way. */
+  readonly #rounds: Promise<unknown>;
   /** Ends the keeper, whose work any other worker can do. */
   readonly #stopping = new AbortController();
 
@@ -59,7 +61,8 @@ export class Run<Output> {
       progress,
       rhythm,
     );
-    startKeeper(pgque, queue, options, this.#stopping.signal);
+    const kept = startKeeper(pgque, queue, options, this.#stopping.signal);
+    this.#rounds = Promise.all([kept, heartbeat.ended, this.#settler.ended]);
   }
 
   async stop(): Promise<void> {
@@ -81,6 +84,8 @@ export class Run<Output> {
       await deadline(settleGraceMs).reached(this.#settler.drained());
     }
     this.#over.abort();
+    // the database connections may be closed next
+    await deadline(settleGraceMs).reached(this.#rounds.then(() => undefined));
     if (this.#settler.open.size > 0)
       log.warn("worker leaves messages to the end of their lease", { ...about, batches: this.#settler.open.size });
     log.info("worker stopped", about);

@@ -12,6 +12,8 @@ const partialAfterMs = 1000;
 export class Settler {
   /** Batches that are not settled. */
   readonly open = new Set<OpenBatch>();
+  /** Resolves when the worker is over. */
+  readonly ended: Promise<void>;
   readonly #pgque: Pgque;
   readonly #log: Logger;
   readonly #progress: Notice;
@@ -24,7 +26,7 @@ export class Settler {
     this.#log = log;
     this.#progress = progress;
     this.#over = over;
-    void repeat("settling", partialAfterMs / 2, log, over, async () => this.#settleParts());
+    this.ended = repeat("settling", partialAfterMs / 2, log, over, async () => this.#settleParts());
   }
 
   /** Complete batches that the database does not know of yet. */

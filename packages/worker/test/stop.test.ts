@@ -120,3 +120,22 @@ test("a handler that ignores its signal is left behind, and its message given ba
   open();
   expect(await left(queue)).toEqual([["deaf", 2]]);
 });
+
+test("stop waits for maintenance that is under way: the connections may be closed after it", async () => {
+  const queue = await freshQueue(pgque);
+  const worker = await startWorker(pgque, queue, () => undefined);
+  const blocker = await database.connect();
+  await blocker.query("begin");
+  await blocker.query("lock table pgque.queue in access exclusive mode");
+  const isWaiting = async (): Promise<boolean> => {
+    const { rows } = await pgque.pool.query(
+      "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%maintain%' and datname = current_database()",
+    );
+    return rows.length > 0;
+  };
+  await until(isWaiting, "maintenance is under way");
+  const stopped = worker.stop();
+  setTimeout(() => void blocker.query("commit"), 200);
+  await stopped;
+  expect(await isWaiting()).toBe(false);
+});

@@ -178,9 +178,7 @@ describe("only those may call", () => {
   }
 
   test("and every function is tried, but for those that only the owner of the schema may call", async () => {
-    const { rows } = await client.query(
-      "select function_name from pgque.function_privileges() order by 1",
-    );
+    const { rows } = await client.query("select function_name from pgque.function_privileges() order by 1");
     const tried = new Set(calls.flatMap(([, ...group]) => group.map((call) => call.replace(/\(.*/s, ""))));
     expect(rows.map((row) => row.function_name.replace("<queue>", "1")).filter((name) => !tried.has(name))).toEqual([]);
   });
