@@ -119,6 +119,101 @@ language sql
 volatile
 return ((extract(epoch from clock_timestamp()) * 1000)::bigint << 10) | segment;
 
+-- schema/06_cluster_mark.sql
+
+-- The mark of the cluster that this schema lives in.
+--
+-- Transaction ids and snapshots mean something in one cluster alone. In a copy that was made row by row, by pg_dump or by logical
+-- replication, every one that is stored is another cluster's. A message sent there gets an id that a cursor may have long passed:
+-- nobody would ever receive it. So nothing is sent or received in such a copy before repair() has been called.
+--
+-- The mark is a row that knows the transaction that wrote it and the oid of its table. What copies rows writes them anew, with a
+-- transaction and into a table of its own, so the copy of the mark is wrong. What copies blocks (a standby, a base backup, a
+-- storage snapshot, CREATE DATABASE) keeps the transaction ids, and the mark stays right. pg_upgrade, and whatever makes a logical
+-- replica out of a copy of blocks, gives the cluster a new system identifier: that counts as another cluster too, although after
+-- pg_upgrade alone the ids are right and repair() has nothing to put right.
+create table cluster_mark (
+  singleton boolean primary key default true check (singleton),
+  row_xmin xid,
+  row_tableoid oid,
+  -- null: this server does not say
+  system_identifier bigint
+);
+
+comment on table cluster_mark is 'Says in which cluster the stored transaction ids mean something: one row.';
+
+-- The cluster's identifier; null where a provider does not let one read it. A standby has that of its primary.
+create function own_system_identifier() returns bigint
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  return (select c.system_identifier from pg_control_system() c);
+exception
+  when others then
+    return null;
+end
+$$;
+
+-- Makes this schema the running cluster's. In one function, because a row has the id of the subtransaction that writes it, and each
+-- statement of an installer may have one of its own. The update writes the row in the same one as the insert, whose xmin it reads.
+create function mark_cluster() returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  delete from cluster_mark;
+  insert into cluster_mark default values;
+  update cluster_mark k
+     set row_xmin = k.xmin,
+         row_tableoid = k.tableoid,
+         system_identifier = own_system_identifier();
+end
+$$;
+
+select mark_cluster();
+
+-- Whether the running cluster has written the mark.
+create function is_marked() returns boolean
+language sql
+volatile
+set search_path from current
+begin atomic
+  select exists (
+    select from cluster_mark k
+     where k.row_xmin = k.xmin
+       and k.row_tableoid = k.tableoid
+       and (k.system_identifier = own_system_identifier()) is not false
+  );
+end;
+
+-- The same for whoever must not spend time on it. IMMUTABLE, which it is not: so the planner calls it, once for each place and session,
+-- and what runs afterwards is a constant. A session's schema does not become another cluster's, and where this said true, require_home
+-- looks again.
+create function is_elsewhere() returns boolean
+language sql
+immutable
+set search_path from current
+return not is_marked();
+
+-- Refuses to work on what another cluster has written.
+create function require_home() returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if is_elsewhere() and not is_marked() then
+    raise exception using
+      errcode = 'PQ007',
+      message = format('expected the messages in schema %s to be this cluster''s, found those of another: they were restored, replicated or upgraded', quote_ident(current_schema())),
+      hint = format('With senders and workers stopped, call %I.repair() as the owner of the schema: it loses nothing and brings nothing back that was settled.', current_schema());
+  end if;
+end
+$$;
+
 -- schema/09_caller.sql
 
 -- Who calls. Inside a SECURITY DEFINER function current_user is the owner, session_user knows nothing of SET ROLE, and neither is right
@@ -1197,6 +1292,7 @@ declare
 begin
   perform check_subscribe(options);
   start_from := start_position(options ->> 'from');
+  perform require_home();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
@@ -1246,6 +1342,7 @@ declare
   start_from constant text := start_position("position");
   old consumer;
 begin
+  perform require_home();
   perform require_read_committed('seek');
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
   select * into old from consumer c where c.id = require_consumer(of_queue, consumer);
@@ -2238,7 +2335,8 @@ declare
   due_at timestamptz;%6$s
 begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
-  if type_name is null or octet_length(payload) > %3$s or options is not null then
+  if type_name is null or octet_length(payload) > %3$s or options is not null or is_elsewhere() then
+    perform require_home();
     perform check_send(type_name, payload, %3$s);
     perform check_send_options(%1$s, options);
     headers := options -> 'headers';
@@ -2318,7 +2416,8 @@ declare
   bytes int;
   due_at timestamptz;%6$s
 begin
-  if payloads is null or array_ndims(payloads) > 1 or headers is not null then
+  if payloads is null or array_ndims(payloads) > 1 or headers is not null or is_elsewhere() then
+    perform require_home();
     perform check_send_batch(payloads, headers);
   end if;
   select coalesce(array_agg(nextval('message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;
@@ -2901,7 +3000,7 @@ end
 $generate$;
 
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
---   1. READ COMMITTED only.
+--   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see 06_cluster_mark.sql.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
 --   3. The advisory lock of the consumer's cursors, in a statement of its own, so that the next statement's snapshot is taken after it.
 --      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see 41_lanes.sql.
@@ -2953,7 +3052,8 @@ declare
   from_lane int;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if current_setting('transaction_isolation') <> 'read committed' or is_elsewhere() then
+    perform require_home();
     perform require_read_committed('receive');
   end if;
   if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days') is not true then
@@ -3463,6 +3563,7 @@ declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
   settings queue;
 begin
+  perform require_home();
   select * into settings from queue q where q.id = of_queue;
   execute format($sql$
     with given_back as (
@@ -4124,6 +4225,7 @@ as $$
 declare
   done bigint;
 begin
+  perform require_home();
   if not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
     return 0;
   end if;
@@ -4281,6 +4383,7 @@ declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
   sent int;
 begin
+  perform require_home();
   execute format($sql$
     with chosen as (
       select d.id, c.id as consumer_id
@@ -5349,6 +5452,275 @@ begin atomic
          format('%s consumers, %s segments, %s, %s delayed, %s dead letters', s.consumers, s.segments, pg_size_pretty(s.bytes), s.delayed, s.dead_letters)
     from queue_status() s;
 end;
+
+-- schema/90_repair.sql
+
+-- After a restore elsewhere: everything that is not settled is written again, under transaction ids that mean something here.
+--
+-- The stored ids and snapshots come from one cluster, and comparing them is arithmetic that needs no cluster. So they still say
+-- exactly who has received what. All of it is written by one transaction, and each cursor is placed in the middle of that: before it lies
+-- what is kept for consumers that come later (a queue's retention), after it what this consumer is to receive.
+
+-- What taken sees, and what the own transaction has written.
+create function snapshot_with_own(taken pg_snapshot) returns pg_snapshot
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  own constant bigint := pg_current_xact_id()::text;
+  xmax constant bigint := pg_snapshot_xmax(taken)::text;
+  in_progress bigint[];
+begin
+  -- whoever began between xmax and the own transaction may not have ended
+  in_progress := array(
+    select open.x
+      from (select x::text::bigint from pg_snapshot_xip(taken) as x union select generate_series(xmax, own - 1)) as open(x)
+     where open.x <> own
+     order by open.x
+  );
+  return format('%s:%s:%s', coalesce(in_progress[1], greatest(xmax, own + 1)), greatest(xmax, own + 1), array_to_string(in_progress, ','))::pg_snapshot;
+end
+$$;
+
+-- Sequences are not copied by logical replication. A sequence that has been lost is moved past what was given out; never back.
+create function raise_sequence(sequence regclass, given_out bigint) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if given_out > coalesce(pg_sequence_last_value(sequence), 0) then
+    perform setval(sequence, given_out);
+  end if;
+end
+$$;
+
+-- The columns of a table but for some, to copy its rows by.
+create function columns_but(source regclass, but text[]) returns text
+language sql
+stable
+set search_path from current
+begin atomic
+  select string_agg(quote_ident(a.attname), ', ' order by a.attnum)
+    from pg_attribute a
+   where a.attrelid = columns_but.source and a.attnum > 0 and not a.attisdropped and a.attname <> all (but);
+end;
+
+-- Copies what a queue has to keep into a temporary table, each message with the consumer it is for (null: all), its attempt, and its
+-- place: 0 for what is only kept, 1 for what was in open batches, 2 for what was not received.
+create function keep_messages(queue_id int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  execute format($sql$
+    create temp table kept_message on commit drop as
+    with position as materialized (
+      select distinct on (b.consumer_id, b.lane) b.consumer_id, b.lane, b.last_txid, b.last_seq,
+             coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
+        from batch_%1$s b
+        join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+       order by b.consumer_id, b.lane, b.n desc
+    ),
+    open as materialized (
+      select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next, s.settled
+        from open_batches(%1$s) o
+        join batch_%1$s b on b.id = o.batch_id
+        join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+       cross join lateral batch_state(b.id) s
+    ),
+    kept as (
+      select m.*, k.reader, m.attempt as reader_attempt, k.place
+        from message_%1$s m
+       cross join lateral (
+         select coalesce(array_agg(c.id) filter (
+                  where p.lane is null
+                     or not (pg_visible_in_snapshot(m.txid, p.prev)
+                             or (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq)))
+                ), '{}') as readers,
+                m.consumer_id is null as is_for_all,
+                count(c.id) as consumers
+           from consumer c
+           left join position p on p.consumer_id = c.id and p.lane = m.lane
+          where c.queue_id = %1$s and (m.consumer_id is null or m.consumer_id = c.id)
+       ) r
+       cross join lateral (
+         select null::int as reader, 2 as place where r.is_for_all and cardinality(r.readers) = r.consumers
+         union all
+         select reader, 2 from unnest(r.readers) as reader where not (r.is_for_all and cardinality(r.readers) = r.consumers)
+         union all
+         select null, 0
+          where r.is_for_all and cardinality(r.readers) < r.consumers
+            and m.created_at > clock_timestamp() - (select q.retention from queue q where q.id = %1$s)
+       ) k
+      union all
+      -- its attempt is not used up: that a cluster was left behind is not the message's fault
+      select m.*, o.consumer_id, coalesce(o.rest_attempts[array_position(o.rest_ids, m.id)], m.attempt), 1
+        from open o
+        join message_%1$s m on m.lane = o.lane
+         and (m.txid, m.seq) >= (o.first_txid, o.first_seq) and (m.txid, m.seq) <= (o.last_txid, o.last_seq)
+       where pg_visible_in_snapshot(m.txid, o.next) and not pg_visible_in_snapshot(m.txid, o.prev)
+         and (m.consumer_id is null or m.consumer_id = o.consumer_id)
+         and (o.rest_ids is null or m.id = any (o.rest_ids))
+         and m.id <> all (o.settled)
+    )
+    select k.*, row_number() over (order by k.place, k.lane, k.txid, k.seq) as number from kept k
+  $sql$, queue_id);
+end
+$$;
+
+-- Writes a queue anew. Returns how many messages are to be received.
+create function repair_queue(queue_id int) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  pointer constant regclass := format('segment_pointer_%s', queue_id);
+  sequence constant regclass := format('message_seq_%s', queue_id);
+  columns constant text := columns_but(format('message_%s', queue_id), '{txid,seq,consumer_id,attempt}');
+  before pg_snapshot;
+  first_seq bigint;
+  given_out bigint;
+  cursors record;
+  counted record;
+begin
+  execute format($sql$
+    select greatest(
+      (select max(greatest(m.seq, m.id)) from message_%1$s m),
+      (select max(b.last_seq) from batch_%1$s b),
+      (select max(d.message_id) from dead_letter d where d.queue_id = %1$s),
+      (select max(d.id) from (
+         select * from delayed_near_0 union all select * from delayed_near_1 union all select * from delayed_far_0 union all select * from delayed_far_1
+       ) d join queue q on q.uid = d.queue_uid where q.id = %1$s)
+    )
+  $sql$, queue_id) into given_out;
+  perform raise_sequence(sequence, given_out);
+  execute format('select max(b.id >> 36) from batch_%s b', queue_id) into given_out;
+  perform raise_sequence(format('batch_seq_%s', queue_id), given_out);
+  if pointer_segment(pg_sequence_last_value(pointer)) < segment_count(queue_id) is not true then
+    perform setval(pointer, pointer_to(0));
+  end if;
+  perform setval(format('lock_attempts_%s', queue_id), 0);
+
+  perform keep_messages(queue_id);
+  execute format($sql$
+    select array_agg(c.id) as consumers, array_agg(b.lane) as lanes
+      from consumer c
+      join (select distinct b.consumer_id, b.lane from batch_%1$s b) b on b.consumer_id = c.id
+     where c.queue_id = %1$s
+  $sql$, queue_id) into cursors;
+  execute format('truncate message_%1$s, batch_%1$s, outcome_%1$s', queue_id);
+
+  select count(*) filter (where k.place = 0) as kept, count(*) filter (where k.place > 0) as to_receive into counted from kept_message k;
+  first_seq := coalesce(pg_sequence_last_value(sequence), 0);
+  perform raise_sequence(sequence, first_seq + counted.kept + counted.to_receive);
+  execute format($sql$
+    insert into message_%1$s_%2$s (seq, consumer_id, attempt, %3$s)
+    select $1 + k.number, k.reader, k.reader_attempt, %3$s from kept_message k order by k.number
+  $sql$, queue_id, pointer_segment(pg_sequence_last_value(pointer)), columns) using first_seq;
+  drop table kept_message;
+
+  perform pg_current_xact_id();
+  before := snapshot_now();
+  execute format($sql$
+    insert into batch_%1$s (segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages)
+    select %2$s, c.consumer_id, c.lane, 1, $1, snapshot_with_own($1), 1, pg_current_xact_id(), $2, 0
+      from unnest($3, $4) as c(consumer_id, lane)
+  $sql$, queue_id, pointer_segment(pg_sequence_last_value(pointer)))
+    using before, first_seq + counted.kept, cursors.consumers, cursors.lanes;
+
+  -- the keys of advisory locks that are written into them are hashes, which may differ between major versions
+  perform generate_functions(queue_id);
+  return counted.to_receive;
+end
+$$;
+
+-- Writes anew what waits in a store of delayed messages.
+create function repair_delayed(store text) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  pointer constant regclass := format('delayed_%s_pointer', store);
+  source text;
+  position record;
+begin
+  if pointer_segment(pg_sequence_last_value(pointer)) <= 1 is not true then
+    perform setval(pointer, pointer_to(0));
+  end if;
+  execute format('create temp table kept_delayed on commit drop as select * from delayed_%s_0 limit 0', store);
+  foreach source in array array[format('delayed_%s_0', store), format('delayed_%s_1', store)] loop
+    position := delayed_position(source);
+    execute format($sql$
+      insert into kept_delayed
+      select d.*
+        from %I d
+       where not (pg_visible_in_snapshot(d.txid, $1) and (d.due_at, d.seq) <= ($2, $3))
+         and exists (select from queue q where q.uid = d.queue_uid)
+         and (d.consumer_id is null or exists (select from consumer c where c.id = d.consumer_id))
+    $sql$, source) using position.snapshot, position.due_at, position.seq;
+  end loop;
+  execute format('truncate delayed_%1$s_0, delayed_%1$s_0_log, delayed_%1$s_1, delayed_%1$s_1_log restart identity', store);
+  execute format('insert into %1$I (%2$s) select %2$s from kept_delayed order by due_at, seq', delayed_table(store),
+    columns_but(delayed_table(store)::regclass, '{txid,seq}'));
+  drop table kept_delayed;
+end
+$$;
+
+-- Makes a schema this cluster's that was restored, replicated or upgraded: until then send, receive and most others fail with PQ007. Nothing
+-- is lost and nothing settled comes back: what a consumer had not received comes, what was in its open batches comes again at the same
+-- attempt, what waited goes on waiting; those batches are gone, and workers are told so by their acks. Delivered messages that a queue's
+-- retention keeps are kept.
+--
+-- Returns a row a queue: how many messages are to be received (one for each consumer where not all are to), and how many wait for their
+-- time. No row, and a notice, when the schema is this cluster's already: nothing is done then, unless forced.
+--
+-- For the owner of the schema, in one transaction, READ COMMITTED; it holds ACCESS EXCLUSIVE on every table of every queue until that ends,
+-- three locks a segment and their indexes', so a thousand queues need a higher max_locks_per_transaction.
+create function repair(force boolean default false) returns table (queue_name text, messages bigint, delayed bigint)
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  of_queue record;
+begin
+  perform require_read_committed('repair');
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  if is_marked() and not force then
+    raise notice 'nothing to repair: the schema is this cluster''s';
+    return;
+  end if;
+  lock table delayed_near_0, delayed_near_0_log, delayed_near_1, delayed_near_1_log,
+             delayed_far_0, delayed_far_0_log, delayed_far_1, delayed_far_1_log in access exclusive mode;
+  for of_queue in select q.id from queue q order by q.id loop
+    execute format('lock table batch_%1$s, outcome_%1$s, message_%1$s in access exclusive mode', of_queue.id);
+  end loop;
+  -- what was written for consumers and queues that are gone is not kept, so that their numbers may come again
+  perform raise_sequence(pg_get_serial_sequence('queue', 'uid'), (select max(q.uid) from queue q)),
+          raise_sequence(pg_get_serial_sequence('consumer', 'id'), (select max(c.id) from consumer c)),
+          raise_sequence(pg_get_serial_sequence('dead_letter', 'id'), (select max(d.id) from dead_letter d));
+  perform repair_delayed('near'), repair_delayed('far');
+  truncate heartbeat;
+  if pointer_segment(pg_sequence_last_value('heartbeat_pointer')) <= 2 is not true then
+    perform setval('heartbeat_pointer', pointer_to(0));
+  end if;
+  for of_queue in select q.id, q.uid, q.name from queue q order by q.name loop
+    queue_name := of_queue.name;
+    messages := repair_queue(of_queue.id);
+    delayed := delayed_count(of_queue.uid);
+    return next;
+  end loop;
+  perform generate_dispatchers();
+  perform mark_cluster();
+end
+$$;
 
 -- schema/99_privileges.sql
 

@@ -17,6 +17,7 @@ declare
 begin
   perform check_subscribe(options);
   start_from := start_position(options ->> 'from');
+  perform require_home();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
@@ -66,6 +67,7 @@ declare
   start_from constant text := start_position("position");
   old consumer;
 begin
+  perform require_home();
   perform require_read_committed('seek');
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
   select * into old from consumer c where c.id = require_consumer(of_queue, consumer);

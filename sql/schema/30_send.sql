@@ -77,7 +77,8 @@ declare
   due_at timestamptz;%6$s
 begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
-  if type_name is null or octet_length(payload) > %3$s or options is not null then
+  if type_name is null or octet_length(payload) > %3$s or options is not null or is_elsewhere() then
+    perform require_home();
     perform check_send(type_name, payload, %3$s);
     perform check_send_options(%1$s, options);
     headers := options -> 'headers';

@@ -27,7 +27,8 @@ declare
   bytes int;
   due_at timestamptz;%6$s
 begin
-  if payloads is null or array_ndims(payloads) > 1 or headers is not null then
+  if payloads is null or array_ndims(payloads) > 1 or headers is not null or is_elsewhere() then
+    perform require_home();
     perform check_send_batch(payloads, headers);
   end if;
   select coalesce(array_agg(nextval('message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;

@@ -296,7 +296,7 @@ end
 $generate$;
 
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
---   1. READ COMMITTED only.
+--   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see 06_cluster_mark.sql.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
 --   3. The advisory lock of the consumer's cursors, in a statement of its own, so that the next statement's snapshot is taken after it.
 --      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see 41_lanes.sql.
@@ -348,7 +348,8 @@ declare
   from_lane int;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
-  if current_setting('transaction_isolation') <> 'read committed' then
+  if current_setting('transaction_isolation') <> 'read committed' or is_elsewhere() then
+    perform require_home();
     perform require_read_committed('receive');
   end if;
   if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days') is not true then

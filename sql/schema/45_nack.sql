@@ -13,6 +13,7 @@ declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
   settings queue;
 begin
+  perform require_home();
   select * into settings from queue q where q.id = of_queue;
   execute format($sql$
     with given_back as (

@@ -8,6 +8,7 @@ as $$
 declare
   done bigint;
 begin
+  perform require_home();
   if not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
     return 0;
   end if;

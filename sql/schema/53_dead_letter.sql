@@ -35,6 +35,7 @@ declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
   sent int;
 begin
+  perform require_home();
   execute format($sql$
     with chosen as (
       select d.id, c.id as consumer_id

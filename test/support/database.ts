@@ -41,7 +41,8 @@ export async function ownServer(options: PostgresOptions = {}): Promise<OwnServe
   return { ...database, server, fresh: () => cloneOn(server.url), drop, [Symbol.asyncDispose]: drop };
 }
 
-async function cloneOn(serverUrl: string): Promise<TestDatabase> {
+/** Clones the template on a server, which may be one of the test's own. */
+export async function cloneOn(serverUrl: string): Promise<TestDatabase> {
   const name = `pgque_test_${randomBytes(6).toString("hex")}`;
   await asAdmin(serverUrl, (admin) => clone(admin, name));
   const url = databaseUrl(serverUrl, name);

@@ -74,6 +74,7 @@ const raisedCodes: Record<string, PgqueErrorCode> = {
   PQ004: "INVALID_ARGUMENT",
   PQ005: "ISOLATION_LEVEL",
   PQ006: "LEASE_LOST",
+  PQ007: "REPAIR_NEEDED",
 };
 
 /** Hints for those who call TypeScript, where the server's speak of SQL functions. */

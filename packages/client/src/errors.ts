@@ -14,6 +14,8 @@ export const errorCodes = {
   LEASE_LOST:
     "The batch is unknown, finished, or its lease ended and its messages went to another worker (SQLSTATE PQ006).",
   ISOLATION_LEVEL: "Receive, subscribe and maintain need a READ COMMITTED transaction (SQLSTATE PQ005).",
+  REPAIR_NEEDED:
+    "The schema was restored, replicated or upgraded into another cluster, and `repair()` not called there yet (SQLSTATE PQ007).",
   SCHEMA_NOT_INSTALLED: "The Pgque schema is not installed in this database, or not under this name.",
   SCHEMA_VERSION: "The installed schema is of a version that this client cannot use.",
   ACCESS_DENIED: "The database refused the login, or the role lacks a privilege.",

@@ -27,6 +27,7 @@ const ways: Record<PgqueErrorCode, () => Promise<PgqueError>> = {
   NOT_IN_BATCH: () => raising("PQ003"),
   LEASE_LOST: () => raising("PQ006"),
   ISOLATION_LEVEL: () => raising("PQ005"),
+  REPAIR_NEEDED: () => raising("PQ007"),
   SCHEMA_NOT_INSTALLED: () => failure(new Pgque(database.pool(), { schema: "none" }).maintain()),
   SCHEMA_VERSION: () =>
     failure(
@@ -60,6 +61,7 @@ test.for<[string, PgqueErrorCode]>([
   ["PQ004", "INVALID_ARGUMENT"],
   ["PQ005", "ISOLATION_LEVEL"],
   ["PQ006", "LEASE_LOST"],
+  ["PQ007", "REPAIR_NEEDED"],
   ["22P05", "INVALID_ARGUMENT"],
   ["42883", "SCHEMA_NOT_INSTALLED"],
   ["42P01", "SCHEMA_NOT_INSTALLED"],

@@ -1,7 +1,7 @@
 import type pg from "pg";
 
 /** Changed by people alone: creating, configuring and dropping queues and consumers. */
-const registry = ["meta", "queue", "consumer"];
+const registry = ["meta", "cluster_mark", "queue", "consumer"];
 
 export interface TableStatistics {
   table: string;
