@@ -1,4 +1,12 @@
-export { defaultSchema, schemaVersion } from "./version.ts";
+export { defaultSchema, isOlder, schemaVersion, serves } from "./version.ts";
 export { script } from "./script.ts";
-export { install, installedVersion, uninstall, type Installed, type SchemaOptions } from "./install.ts";
+export {
+  install,
+  installedVersion,
+  uninstall,
+  type Installed,
+  type InstallOptions,
+  type SchemaOptions,
+} from "./install.ts";
+export { migrations, type Migration } from "./migrations.ts";
 export { quoteIdentifier, type SqlClient } from "./client.ts";

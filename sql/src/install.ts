@@ -1,14 +1,23 @@
 import { quoteIdentifier, type SqlClient } from "./client.ts";
+import { type Migration, migrations as packagedMigrations } from "./migrations.ts";
+import { lockTimeoutMs, patiently } from "./patiently.ts";
 import { statements } from "./script.ts";
-import { defaultSchema, schemaVersion } from "./version.ts";
+import { defaultSchema, schemaVersion, serves } from "./version.ts";
 
 export interface SchemaOptions {
   /** Name of the schema. Default: `pgque`. */
   schema?: string;
 }
 
+export interface InstallOptions extends SchemaOptions {
+  /** The way to the version wanted, from the first on. Default: the package's own. */
+  migrations?: readonly Migration[];
+  /** For how long a migration is tried again whose locks others hold. Default: 60,000 ms. */
+  giveUpAfterMs?: number;
+}
+
 export interface Installed {
-  /** False when this version was there already. */
+  /** False when this version, or a later one that serves, was there already. */
   installed: boolean;
   version: string;
 }
@@ -28,26 +37,50 @@ export async function installedVersion(client: SqlClient, options: SchemaOptions
 }
 
 /**
- * Installs the schema in one transaction. Does nothing when this version is there already; any number of installers may run at
- * once.
+ * Brings the schema to this package's version: installs it where it is not, applies the migrations since where it is older, does
+ * nothing where it is the same or a later one that serves. Each migration is one transaction, so that one that fails leaves the
+ * version before it, which works. Queues stay in use meanwhile: no lock is waited for longer than a moment at a time. Any
+ * number of installers may run at once.
  *
- * @throws Error when another version is installed
+ * @throws Error when no migration leads here from the installed version
  */
-export async function install(client: SqlClient, options: SchemaOptions = {}): Promise<Installed> {
-  const schema = options.schema ?? defaultSchema;
+export async function install(client: SqlClient, options: InstallOptions = {}): Promise<Installed> {
+  const { migrations = packagedMigrations, giveUpAfterMs = 60_000 } = options;
+  let installed = false;
+  for (;;) {
+    const { isDone, version } = await patiently(giveUpAfterMs, () => step(client, options.schema, migrations));
+    if (isDone) return { installed, version };
+    installed = true;
+  }
+}
+
+/** Applies the next migration. `isDone`: there is none left. */
+async function step(
+  client: SqlClient,
+  schema: string = defaultSchema,
+  migrations: readonly Migration[],
+): Promise<{ isDone: boolean; version: string }> {
   const quoted = await quoteIdentifier(client, schema);
+  const latest = migrations.at(-1)?.version ?? schemaVersion;
   return inTransaction(client, async () => {
     await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`pgque install ${schema}`]);
-    const found = await installedVersion(client, options);
-    if (found === schemaVersion) return { installed: false, version: found };
-    if (found !== null) {
+    const found = await installedVersion(client, { schema });
+    if (found !== null && serves(found, latest)) return { isDone: true, version: found };
+    const next = found === null ? 0 : migrations.findIndex(({ version }) => version === found) + 1;
+    const migration = migrations[next];
+    if (migration === undefined || (found !== null && next === 0)) {
       throw new Error(
-        `expected schema ${quoted} to be of version ${schemaVersion} or not there yet, found version ${found}: ` +
+        `expected schema ${quoted} to be of version ${latest} or not there yet, found version ${found}: ` +
           `use the pgque package of version ${found}, or uninstall the schema first`,
       );
     }
-    await client.query(statements(quoted));
-    return { installed: true, version: schemaVersion };
+    if (found !== null) {
+      await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
+      // no queue is created meanwhile: it would be one of the version before
+      await client.query(`select pg_advisory_xact_lock(${quoted}.lock_key('registry', 0))`);
+    }
+    await client.query(statements(quoted, migration, next === 0));
+    return { isDone: false, version: migration.version };
   });
 }
 

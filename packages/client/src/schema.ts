@@ -1,4 +1,4 @@
-import { installedVersion, quoteIdentifier, schemaVersion, type SqlClient } from "@pgque/sql";
+import { installedVersion, isOlder, quoteIdentifier, schemaVersion, serves, type SqlClient } from "@pgque/sql";
 import { addressOf, showAddress } from "./address.ts";
 import { installCommand, notInstalled } from "./database-error.ts";
 import { PgqueError } from "./errors.ts";
@@ -50,7 +50,7 @@ export class Schema {
   }
 
   #otherVersion(executor: Executor, found: string): PgqueError {
-    const older = compare(numbers(found), numbers(schemaVersion)) < 0;
+    const older = isOlder(found, schemaVersion);
     const address = addressOf(executor);
     return new PgqueError(
       "SCHEMA_VERSION",
@@ -63,23 +63,4 @@ export class Schema {
       },
     );
   }
-}
-
-/**
- * Whether a schema serves a client that needs a version: the same or a later compatible one, so that during a rolling deployment
- * the schema goes first. Before 1.0 the second number is the one that breaks.
- */
-export function serves(found: string, needed: string): boolean {
-  const [have, need] = [numbers(found), numbers(needed)];
-  const compatible = have[0] === need[0] && (need[0] !== 0 || have[1] === need[1]);
-  return compatible && compare(have, need) >= 0;
-}
-
-function numbers(version: string): [number, number, number] {
-  const [major = 0, minor = 0, patch = 0] = version.split(/[.+-]/).map((part) => Number.parseInt(part, 10));
-  return [major, minor, patch];
-}
-
-function compare(a: readonly number[], b: readonly number[]): number {
-  return a.map((n, i) => n - (b[i] ?? 0)).find((difference) => difference !== 0) ?? 0;
 }
