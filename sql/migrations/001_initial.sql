@@ -2693,7 +2693,8 @@ as $$
 declare
   last xid8;
 begin
-  select min(w.last) into last from unnest(maxs) as w(last) where w.last >= from_txid;
+  -- before PostgreSQL 15 there is no min(xid8)
+  select w.last into last from unnest(maxs) as w(last) where w.last >= from_txid order by w.last limit 1;
   before := (last::text::numeric + 1)::text::xid8;
   part := array(select w.segment from unnest(segments, mins, maxs) as w(segment, first, last) where w.first < before and w.last >= from_txid);
   more := exists (select from unnest(maxs) as w(last) where w.last >= before);
