@@ -4,9 +4,10 @@ import os from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import { expect, test } from "vitest";
-import { checkRepaired, work } from "../../sql/test/repair/work.ts";
+import { checkRepaired, drain, work } from "../../sql/test/repair/work.ts";
 import { asAdmin, databaseUrl } from "../support/server.ts";
 import { ownServer, type OwnServer } from "../support/database.ts";
+import { until } from "../support/until.ts";
 
 const bin = "/usr/lib/postgresql/15/bin";
 const run = promisify(execFile);
@@ -39,8 +40,44 @@ test.each([
   },
 );
 
+test("logical replication, while the queues are in use, then repair: what was not settled comes once and nothing else", async () => {
+  await using source = await ownServer({ major: 15 });
+  await using target = await ownServer({ major: 15 });
+  const ledger = await work(source);
+  await dumpAndRestore(source, target, [], ["--schema-only"]);
+  const publisher = await source.connect();
+  const subscriber = await target.connect();
+  await publisher.query("create publication everything for tables in schema pgque");
+  await subscriber.query(`create subscription everything connection '${source.url}' publication everything`);
+  await until(async () => {
+    const { rows } = await subscriber.query("select from pg_subscription_rel where srsubstate <> 'r'");
+    return rows.length === 0;
+  }, "the tables are copied");
+
+  ledger.settled("mails", "m", await drain(publisher, "mails", "m"));
+  await publisher.query("select pgque.send('unread', 'four'), pgque.send('orders', 'one more')");
+  ledger.sent("unread", ["four"]);
+  ledger.sent("orders", ["one more"]);
+  ledger.settled("orders", "b", await drain(publisher, "orders", "b"));
+  await until(async () => {
+    const { rows } = await publisher.query(
+      "select replay_lsn >= pg_current_wal_lsn() as is_there from pg_stat_replication",
+    );
+    return rows[0]?.is_there === true;
+  }, "all of it has arrived");
+  await expect(subscriber.query("select pgque.receive('orders', 'a')")).rejects.toMatchObject({ code: "PQ007" });
+  await subscriber.query("drop subscription everything");
+  await subscriber.query("select pgque.repair()");
+  await checkRepaired(target, ledger);
+});
+
 /** Replaces the database of a server by a copy of another's. */
-async function dumpAndRestore(source: OwnServer, target: OwnServer, options: string[]): Promise<void> {
+async function dumpAndRestore(
+  source: OwnServer,
+  target: OwnServer,
+  options: string[],
+  dumpOptions: string[] = [],
+): Promise<void> {
   const folder = mkdtempSync(path.join(os.tmpdir(), "pgque-dump-"));
   const file = path.join(folder, "dump");
   try {
@@ -49,7 +86,7 @@ async function dumpAndRestore(source: OwnServer, target: OwnServer, options: str
       await admin.query(`drop database ${name}`);
       await admin.query(`create database ${name}`);
     });
-    await run(`${bin}/pg_dump`, ["--format=custom", "--file", file, source.url]);
+    await run(`${bin}/pg_dump`, ["--format=custom", "--file", file, ...dumpOptions, source.url]);
     await run(`${bin}/pg_restore`, [
       "--exit-on-error",
       ...options,
