@@ -2,8 +2,10 @@ import { Command } from "commander";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
 
 const more = `
-One transaction, no superuser, no extension. Does nothing when this version is there already, so that every deployment may
-run it, several at once too. Creates the roles SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; the rest works without.
+No superuser, no extension. An older version is brought to this one, each migration in a transaction, while its queues are in
+use. Does nothing when this version is there already, or a later one that serves, so that every deployment may run it, several
+at once too. Creates the roles SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; the rest works
+without.
 
 Examples:
   pgque install
