@@ -5672,6 +5672,22 @@ begin
 end
 $$;
 
+-- Puts the dedupe keys that have not run out into one table: the pointer says nothing any more.
+create function repair_dedupe() returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  create temp table kept_key on commit drop as
+    select d.queue_uid, d.key, d.message_id, d.expires_at from dedupe d where d.expires_at > clock_timestamp();
+  truncate dedupe;
+  perform setval('dedupe_pointer', pointer_to(0));
+  insert into dedupe select 0, k.* from kept_key k;
+  drop table kept_key;
+end
+$$;
+
 -- Makes a schema this cluster's that was restored, replicated or upgraded: until then send, receive and most others fail with PQ007. Nothing
 -- is lost and nothing settled comes back: what a consumer had not received comes, what was in its open batches comes again at the same
 -- attempt, what waited goes on waiting; those batches are gone, and workers are told so by their acks. Delivered messages that a queue's
@@ -5708,6 +5724,7 @@ begin
           raise_sequence(pg_get_serial_sequence('consumer', 'id'), (select max(c.id) from consumer c)),
           raise_sequence(pg_get_serial_sequence('dead_letter', 'id'), (select max(d.id) from dead_letter d));
   perform repair_delayed('near'), repair_delayed('far');
+  perform repair_dedupe();
   truncate heartbeat;
   if pointer_segment(pg_sequence_last_value('heartbeat_pointer')) <= 2 is not true then
     perform setval('heartbeat_pointer', pointer_to(0));

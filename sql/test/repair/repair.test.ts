@@ -43,6 +43,8 @@ describe("after a copy of all rows, without sequences, what was not settled come
     await expect(client.query("select pgque.send('orders', 'too early')")).rejects.toMatchObject({ code: "PQ007" });
     const { rows } = await client.query("select * from pgque.repair()");
     expect(rows.map((row) => [row.queue_name, Number(row.delayed)])).toEqual([
+      ["accounts", 0],
+      ["alerts", 0],
       ["kept", 0],
       ["mails", 0],
       ["orders", 14],
@@ -59,8 +61,8 @@ describe("where the transaction ids are right, repair loses nothing and brings n
     const client = await database.connect();
     await client.query("update pgque.cluster_mark set system_identifier = system_identifier + 1");
     await expect(client.query("select pgque.maintain()")).rejects.toMatchObject({ code: "PQ007" });
-    expect((await client.query("select * from pgque.repair()")).rowCount).toBe(4);
-    expect((await client.query("select * from pgque.repair(force => true)")).rowCount).toBe(4);
+    expect((await client.query("select * from pgque.repair()")).rowCount).toBe(6);
+    expect((await client.query("select * from pgque.repair(force => true)")).rowCount).toBe(6);
     await checkRepaired(database, ledger);
   });
 

@@ -14,7 +14,11 @@ export class Ledger {
     ["orders", "exclusive"],
     ["mails", "m"],
     ["kept", "k"],
+    ["accounts", "ordered"],
+    ["alerts", "p"],
   ];
+  /** The message that was sent with the dedupe key "once". */
+  onceId = "";
 
   sent(queue: string, payloads: string[]): void {
     this.#sent.set(queue, [...this.all(queue), ...payloads]);
@@ -94,11 +98,14 @@ export async function work(database: TestDatabase): Promise<Ledger> {
   await client.query("select pgque.create_queue('dropped'), pgque.create_queue('orders', $1)", [options]);
   await client.query("select pgque.create_queue('mails', '{\"max_retries\": 0}'), pgque.create_queue('unread')");
   await client.query("select pgque.create_queue('kept', '{\"retention\": \"1 day\"}'), pgque.drop_queue('dropped')");
+  await client.query(
+    `select pgque.create_queue('accounts', '{"lane_by": "key"}'), pgque.create_queue('alerts', '{"lane_by": "priority"}')`,
+  );
   for (const [queue, consumer] of ledger.consumers)
     await client.query("select pgque.subscribe($1, $2, $3)", [
       queue,
       consumer,
-      { from: "earliest", mode: consumer === "exclusive" ? "exclusive" : "shared" },
+      { from: "earliest", mode: consumer === "exclusive" || consumer === "ordered" ? consumer : "shared" },
     ]);
 
   await client.query("select pgque.subscribe('orders', 'gone', '{\"mode\": \"shared\"}')");
@@ -180,6 +187,19 @@ export async function work(database: TestDatabase): Promise<Ledger> {
   );
   await take("k", 6, ackAll, "kept");
   await take("k", 2, async () => [], "kept");
+
+  await send(client, "accounts", ["x1", "y1", "x2", "y2", "x3"], { keys: ["x", "y", "x", "y", "x"] });
+  const waits = async ({ batch, ids }: Got) => {
+    await client.query("select pgque.nack($1, $2::bigint[], '1 hour')", [batch, ids]);
+    return [];
+  };
+  for (const settle of [waits, ackAll]) await take("ordered", 1, settle, "accounts");
+  await send(client, "alerts", ["low"], { priority: 1 });
+  await send(client, "alerts", ["high 1", "high 2"], { priority: 9 });
+  await take("p", 1, ackAll, "alerts");
+  const once = "select pgque.send('alerts', 'default', 'once', '{\"dedupe_key\": \"once\"}') as id";
+  ledger.onceId = (await client.query(once)).rows[0].id;
+  ledger.sent("alerts", ["once"]);
   return ledger;
 }
 
@@ -196,6 +216,14 @@ export async function checkRepaired(database: TestDatabase, ledger: Ledger): Pro
     got.set(`${queue} ${consumer}`, await drain(client, queue, consumer));
   const rounds = (got.get("orders exclusive") ?? []).filter((payload) => /^\d/.test(payload));
   expect(rounds).toEqual(rounds.toSorted());
+  const accounts = got.get("accounts ordered") ?? [];
+  for (const key of ["x", "y"]) {
+    const ofKey = accounts.filter((payload) => payload.startsWith(key));
+    expect(ofKey).toEqual(ofKey.toSorted());
+  }
+  expect(got.get("alerts p")).toEqual(["high 2", "low", "once"]);
+  const again = "select pgque.send('alerts', 'default', 'again', '{\"dedupe_key\": \"once\"}') as id";
+  expect((await client.query(again)).rows).toEqual([{ id: ledger.onceId }]);
   await client.query("select pgque.move_delayed(pgque.delayed_table('far'), 'near', clock_timestamp() + '1 year')");
   for (const table of ["delayed_near_0", "delayed_near_1"])
     await client.query("select pgque.move_delayed($1, null, clock_timestamp() + '1 year')", [table]);
