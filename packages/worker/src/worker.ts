@@ -25,7 +25,7 @@ export class Worker<Output = unknown> implements AsyncDisposable {
   readonly #handler: Handler<Output>;
   readonly #options: ResolvedOptions;
   #starting: Promise<Run<Output>> | undefined;
-  #stopping: Promise<void> | undefined;
+  #stopping: Promise<void> = Promise.resolve();
 
   /** @throws PgqueError INVALID_OPTION naming everything that is wrong */
   constructor(pgque: Pgque, queue: Queue<unknown, Output>, handler: Handler<Output>, options: WorkerOptions = {}) {
@@ -43,12 +43,11 @@ export class Worker<Output = unknown> implements AsyncDisposable {
    *   started, a worker outlives the database's absence
    */
   async start(): Promise<void> {
-    await this.#stopping;
-    this.#starting ??= this.#start();
+    const starting = (this.#starting ??= this.#start(this.#stopping));
     try {
-      await this.#starting;
+      await starting;
     } catch (error) {
-      this.#starting = undefined;
+      if (this.#starting === starting) this.#starting = undefined;
       throw error;
     }
   }
@@ -59,10 +58,10 @@ export class Worker<Output = unknown> implements AsyncDisposable {
    * time, any number of times.
    */
   async stop(): Promise<void> {
-    this.#stopping ??= this.#stop().finally(() => {
-      this.#starting = undefined;
-      this.#stopping = undefined;
-    });
+    const starting = this.#starting;
+    // at once: who starts it again meanwhile starts another run, which waits for the end of this one
+    this.#starting = undefined;
+    if (starting !== undefined) this.#stopping = this.#stop(starting, this.#stopping);
     return this.#stopping;
   }
 
@@ -70,17 +69,19 @@ export class Worker<Output = unknown> implements AsyncDisposable {
     return this.stop();
   }
 
-  async #start(): Promise<Run<Output>> {
+  async #start(after: Promise<void>): Promise<Run<Output>> {
     const { consumer, log } = this.#options;
+    await after;
     await this.#pgque.ensure(this.#queue);
     await this.#pgque.subscribe(this.#queue, consumer);
     log.info("worker started", { queue: this.#queue.name, consumer, worker: this.name });
     return new Run(this.#pgque, this.#queue, this.#handler, this.#options, this.name);
   }
 
-  async #stop(): Promise<void> {
+  async #stop(starting: Promise<Run<Output>>, after: Promise<void>): Promise<void> {
+    await after;
     // one that failed to start has said so to whoever started it
-    const run = await this.#starting?.catch(() => undefined);
+    const run = await starting.catch(() => undefined);
     await run?.stop();
   }
 }

@@ -2,7 +2,7 @@ import { Pgque } from "@pgque/client";
 import { afterAll, expect, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
-import { freshQueue, gate, makeWorker, startWorker, unfinished } from "./support/worker.ts";
+import { freshQueue, gate, makeWorker, silent, startWorker, unfinished } from "./support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
@@ -59,6 +59,21 @@ test("stop may be called twice, before start, and while it starts", async () => 
   await Promise.all([worker.stop(), worker.stop()]);
   await starting;
   await worker.stop();
+});
+
+test("a worker that is stopped in the moment in which it starts leaves nothing running", async () => {
+  const queue = await freshQueue(pgque);
+  const said: string[] = [];
+  const log = { ...silent, info: (message: string) => void said.push(message) };
+  const worker = makeWorker(pgque, queue, () => undefined, { log });
+  const starting = worker.start();
+  await Promise.all([worker.stop(), worker.stop()]);
+  await starting;
+  const again = worker.start();
+  await Promise.all([worker.stop(), again]);
+  expect(said.filter((message) => message === "worker stopped")).toHaveLength(
+    said.filter((message) => message === "worker started").length,
+  );
 });
 
 test("a stopped worker can be started again; a second start does nothing", async () => {
