@@ -2595,6 +2595,318 @@ begin
 end
 $$;
 
+-- schema/34_schedule.sql
+
+-- Schedules: messages that are sent again and again, at the times that a cron expression names.
+--
+-- Which times these are is the worker's business: the expression and the time zone are only stored here. A worker reads schedules(), works
+-- out what is due and calls fire_schedule(name, time), see 35_firing.sql; of all who do, one sends the message.
+
+-- Changed only by people, so its UPDATEs and DELETEs do not matter.
+create table schedule (
+  -- firings are known by it, so a schedule that is made anew does not fire again for the same time
+  name text primary key check (octet_length(name) between 1 and 57),
+  queue_id int not null references queue on delete cascade,
+  cron text not null check (octet_length(cron) <= 200 and cron ~ '\S'),
+  time_zone text not null,
+  type text not null,
+  payload text,
+  -- what every firing is sent with beside its own headers: headers, priority, key
+  send_options jsonb not null,
+  enabled boolean not null,
+  created_at timestamptz not null default now(),
+  -- since when it is as it is: what came before has not been missed
+  changed_at timestamptz not null default now()
+);
+
+create index schedule_of_queue on schedule (queue_id);
+
+comment on table schedule is 'Messages that are sent at the times that a cron expression names.';
+
+-- Options of a schedule, checked as far as they can be without its queue.
+create function check_schedule_options(options jsonb) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  known constant text[] := '{time_zone,type,enabled,headers,priority,key}';
+  unknown text;
+  wrong text;
+begin
+  if jsonb_typeof(options) is distinct from 'object' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected the options of a schedule to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
+  end if;
+  select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
+  if unknown is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('unknown option of a schedule: %s', unknown),
+      hint = format('Known options: %s.', array_to_string(known, ', '));
+  end if;
+  select format('expected %s to be a %s, got: %s', o.key, w.type, left(o.value::text, 100))
+    into wrong
+    from jsonb_each(options) as o
+    join (values ('time_zone', 'string'), ('type', 'string'), ('enabled', 'boolean')) as w(key, type) using (key)
+   where jsonb_typeof(o.value) <> w.type
+   limit 1;
+  if wrong is not null then
+    raise exception using errcode = 'PQ004', message = wrong, hint = 'Leave the option out for its default.';
+  end if;
+  if not exists (select from pg_timezone_names z where z.name = coalesce(options ->> 'time_zone', 'UTC')) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected time_zone to be one that the server knows, got: %s', left(options ->> 'time_zone', 100)),
+      hint = 'A name such as "Europe/Berlin", written as in pg_timezone_names.';
+  end if;
+end
+$$;
+
+create function check_cron(cron text) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if cron is null or octet_length(cron) > 200 or cron !~ '\S' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected cron to be an expression of 1 to 200 bytes, got: %s', coalesce(quote_literal(left(cron, 80)), 'NULL')),
+      hint = 'For example ''0 3 * * *'' for three o''clock each night. Whoever fires the schedule reads it.';
+  end if;
+end
+$$;
+
+-- Creates a schedule, or makes the one of that name what is asked for; 1: it is new or has changed, 0: it was just like that.
+-- The payload is sent verbatim with every firing. Options: time_zone (default UTC, a name of pg_timezone_names), type (default "default"),
+-- headers, priority, key (as in send; default none) and enabled. What is left out takes its default, but enabled stays what it was: who
+-- declares schedules at every start does not undo what was switched off. Errors: PQ001 no such queue, PQ004 an argument out of range.
+create function schedule(name text, queue text, cron text, payload text default null, options jsonb default '{}') returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_variable
+declare
+  of_queue int;
+  send_options jsonb;
+  settings queue;
+begin
+  perform check_name('schedule', name);
+  perform check_cron(cron);
+  perform check_schedule_options(options);
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  of_queue := require_queue(queue);
+  send_options := options - '{time_zone,type,enabled}'::text[];
+  select * into settings from queue q where q.id = of_queue;
+  perform check_send(coalesce(options ->> 'type', 'default'), payload, settings.payload_bytes_max);
+  perform check_send_options(of_queue, send_options, '{headers}');
+  perform send_priority(send_options, settings.lanes), send_key(send_options);
+  insert into schedule as s (name, queue_id, cron, time_zone, type, payload, send_options, enabled)
+  values (
+    name, of_queue, cron, coalesce(options ->> 'time_zone', 'UTC'), coalesce(options ->> 'type', 'default'), payload, send_options,
+    coalesce((options ->> 'enabled')::boolean, true)
+  )
+  on conflict on constraint schedule_pkey do update
+     set queue_id = excluded.queue_id, cron = excluded.cron, time_zone = excluded.time_zone, type = excluded.type, payload = excluded.payload,
+         send_options = excluded.send_options, enabled = coalesce((options ->> 'enabled')::boolean, s.enabled), changed_at = now()
+   where (s.queue_id, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled)
+         is distinct from (excluded.queue_id, excluded.cron, excluded.time_zone, excluded.type, excluded.payload, excluded.send_options,
+           coalesce((options ->> 'enabled')::boolean, s.enabled));
+  return found::int;
+end
+$$;
+
+create function schedule(name text, queue text, cron text, payload jsonb, options jsonb default '{}') returns int
+language sql
+return schedule(name, queue, cron, payload::text, options);
+
+-- Removes a schedule. 1 removed, 0 there was none. What it has sent stays. Dropping its queue removes it, too.
+create function unschedule(name text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  delete from schedule s where s.name = unschedule.name;
+  return found::int;
+end
+$$;
+
+-- schema/35_firing.sql
+
+-- Firing: sending the message of a schedule for one of its times, once, however many workers ask for it.
+--
+-- A firing is an INSERT that is unique in (schedule, time), in the transaction that sends the message. A unique constraint does not span
+-- a ring of tables, so the time itself says which of the four it goes into: its day, modulo four. Two calls for one time always meet in
+-- one table, nothing has to be moved on, and no rotation comes between them. Three of the tables are in use: today's, yesterday's, and
+-- tomorrow's shortly before midnight. The fourth rests and is truncated (62_rotate_firings.sql).
+create table firing (
+  segment int not null,
+  -- by name: a firing outlives its schedule
+  schedule text not null,
+  fire_at timestamptz not null,
+  fired_at timestamptz not null default clock_timestamp(),
+  primary key (schedule, fire_at, segment)
+) partition by list (segment);
+
+create table firing_0 partition of firing for values in (0) with (autovacuum_enabled = off);
+create table firing_1 partition of firing for values in (1) with (autovacuum_enabled = off);
+create table firing_2 partition of firing for values in (2) with (autovacuum_enabled = off);
+create table firing_3 partition of firing for values in (3) with (autovacuum_enabled = off);
+
+comment on table firing is 'The times for which schedules have been fired.';
+
+-- For so long a firing is remembered, and so long ago may be what is fired now.
+create function firing_memory() returns interval
+language sql
+immutable
+return interval '1 day';
+
+-- Which of the four tables a time belongs to.
+create function firing_segment(fire_at timestamptz) returns int
+language sql
+immutable
+set search_path from current
+return (floor(extract(epoch from fire_at) / extract(epoch from firing_memory()))::bigint % 4)::int;
+
+create function check_fire_at(fire_at timestamptz) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if fire_at is null or fire_at <> date_trunc('second', fire_at) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected fire_at to be a whole second, got: %s', coalesce(fire_at::text, 'NULL')),
+      hint = 'It is the time that the cron expression names, the same for every worker, not the time of the call.';
+  end if;
+  if fire_at < clock_timestamp() - firing_memory() then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected fire_at to be at most %s ago, got: %s', firing_memory(), fire_at),
+      hint = 'Nobody remembers whether that was fired. If it is to be made up for, send its message.';
+  end if;
+  if fire_at > clock_timestamp() + interval '1 min' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected fire_at to have come, got: %s', fire_at),
+      hint = format('The server''s clock says %s, and a minute ahead of it is allowed.', clock_timestamp());
+  end if;
+end
+$$;
+
+-- Sends the message of a schedule for one of its times, and returns its id. NULL: it has been fired for that time, or is disabled. Waits
+-- for the transaction of whoever is just firing it, and does it in its stead if that rolls back. Any isolation level.
+-- The message has the headers "schedule", the name, and "fire_at", the time in UTC, beside those of the schedule.
+-- fire_at: a whole second, at most a day ago (firing_memory) and a minute ahead. What was missed while no worker ran is fired by calling this
+-- with the time of it; schedules() says when the last one was. Errors: PQ004 no such schedule, or a time out of range.
+create function fire_schedule(name text, fire_at timestamptz) returns bigint
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  fired schedule;
+begin
+  perform check_fire_at(fire_at);
+  select * into fired from schedule s where s.name = fire_schedule.name;
+  if fired.name is null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('schedule not found: %s', coalesce(quote_literal(name), 'NULL')),
+      hint = 'Create it with schedule(name, queue, cron).';
+  end if;
+  if not fired.enabled or not record_firing(name, fire_at) then
+    return null;
+  end if;
+  return send(
+    (select q.name from queue q where q.id = fired.queue_id),
+    fired.type,
+    fired.payload,
+    fired.send_options || jsonb_build_object('headers', coalesce(fired.send_options -> 'headers', '{}') || jsonb_build_object(
+      'schedule', name,
+      'fire_at', to_char(fire_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))
+  );
+end
+$$;
+
+create function firing_key(schedule text, fire_at timestamptz) returns bigint
+language sql
+stable
+set search_path from current
+return hashtextextended(extract(epoch from fire_at)::bigint || '/' || schedule, lock_seed('firing', 0));
+
+-- Records a firing; false: it is recorded already.
+--
+-- The advisory lock lets one at a time look and insert: a loser inserts nothing, where ON CONFLICT would count its row as deleted. Only one
+-- whose snapshot is older than the other's commit runs into the constraint. The table's lock keeps truncation off, and the time is judged
+-- under it: a firing that is young enough now has not been truncated away.
+create function record_firing(schedule text, fire_at timestamptz) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  segment constant int := firing_segment(fire_at);
+  recorded boolean;
+begin
+  perform pg_advisory_xact_lock(firing_key(schedule, fire_at));
+  execute format('lock table only firing_%s in row exclusive mode', segment);
+  perform check_fire_at(fire_at);
+  execute format('select exists (select from firing_%s f where f.schedule = $1 and f.fire_at = $2)', segment) into recorded using schedule, fire_at;
+  if recorded then
+    return false;
+  end if;
+  execute format('insert into firing_%1$s (segment, schedule, fire_at) values (%1$s, $1, $2)', segment) using schedule, fire_at;
+  return true;
+exception
+  when unique_violation then
+    return false;
+end
+$$;
+
+-- Schedules, by name, of one queue or of all. payload, type and options are what a firing sends. last_fired_at: the latest time for which
+-- it was fired, null: never. What came after it, and after changed_at, has been missed, and whoever fires decides what to do about it.
+create function schedules(queue text default null) returns table (
+  name text,
+  queue_name text,
+  cron text,
+  time_zone text,
+  type text,
+  payload text,
+  options jsonb,
+  enabled boolean,
+  created_at timestamptz,
+  changed_at timestamptz,
+  last_fired_at timestamptz
+)
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  return query
+    select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled, s.created_at, s.changed_at,
+           (select max(f.fire_at) from firing f where f.schedule = s.name)
+      from schedule s
+      join queue q on q.id = s.queue_id
+     where schedules.queue is null or q.name = schedules.queue
+     order by s.name;
+end
+$$;
+
 -- schema/38_cursors.sql
 
 -- Where consumers have got to, one row for each lane: the window, and the position in it. What receive reads for itself, for whoever else
@@ -4878,7 +5190,7 @@ begin
   if queue is not null then
     perform require_queue(queue);
   end if;
-  done := maintain_delayed() + rotate_heartbeats() + rotate_dedupe();
+  done := maintain_delayed() + rotate_heartbeats() + rotate_dedupe() + rotate_firings();
   for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
       done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
@@ -4947,6 +5259,41 @@ begin
     execute format('truncate only heartbeat_%s', next_segment);
   end if;
   return over::int;
+exception
+  when lock_not_available then
+    return 0;
+end
+$$;
+
+-- schema/62_rotate_firings.sql
+
+-- Truncates the table of firings that rests, an hour after the last of them has been forgotten: clocks may be set back. The last firing of
+-- each schedule is carried over into today's table, so that it is known however rarely the schedule fires. Never waits for its lock: the
+-- next call tries again. at: now, except in tests. Returns 1 when it has truncated.
+create function rotate_firings(at timestamptz default clock_timestamp()) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  current_segment constant int := firing_segment(at);
+  resting constant int := (current_segment + 2) % 4;
+begin
+  if pg_relation_size(format('firing_%s', resting)::regclass) = 0
+     or firing_segment(at - firing_memory() - interval '1 hour') = resting
+     or not pg_try_advisory_xact_lock(lock_key('firings', 0)) then
+    return 0;
+  end if;
+  execute format('lock table only firing_%s in access exclusive mode nowait', resting);
+  execute format($sql$
+    insert into firing_%2$s (segment, schedule, fire_at, fired_at)
+    select %2$s, f.schedule, f.fire_at, f.fired_at
+      from schedule s
+     cross join lateral (select l.* from firing_%1$s l where l.schedule = s.name order by l.fire_at desc limit 1) f
+     where not exists (select from firing o where o.segment <> %1$s and o.schedule = f.schedule and o.fire_at >= f.fire_at)
+  $sql$, resting, current_segment);
+  execute format('truncate only firing_%s', resting);
+  return 1;
 exception
   when lock_not_available then
     return 0;

@@ -18,7 +18,7 @@ begin
   if queue is not null then
     perform require_queue(queue);
   end if;
-  done := maintain_delayed() + rotate_heartbeats() + rotate_dedupe();
+  done := maintain_delayed() + rotate_heartbeats() + rotate_dedupe() + rotate_firings();
   for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
       done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;

@@ -1,7 +1,7 @@
 import type pg from "pg";
 
-/** Changed by people alone: creating, configuring and dropping queues and consumers. */
-const registry = ["meta", "cluster_mark", "queue", "consumer"];
+/** Changed by people alone: creating, configuring and dropping queues, consumers and schedules. */
+const registry = ["meta", "cluster_mark", "queue", "consumer", "schedule"];
 
 export interface TableStatistics {
   table: string;

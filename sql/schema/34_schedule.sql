@@ -1,0 +1,140 @@
+-- Schedules: messages that are sent again and again, at the times that a cron expression names.
+--
+-- Which times these are is the worker's business: the expression and the time zone are only stored here. A worker reads schedules(), works
+-- out what is due and calls fire_schedule(name, time), see 35_firing.sql; of all who do, one sends the message.
+
+-- Changed only by people, so its UPDATEs and DELETEs do not matter.
+create table schedule (
+  -- firings are known by it, so a schedule that is made anew does not fire again for the same time
+  name text primary key check (octet_length(name) between 1 and 57),
+  queue_id int not null references queue on delete cascade,
+  cron text not null check (octet_length(cron) <= 200 and cron ~ '\S'),
+  time_zone text not null,
+  type text not null,
+  payload text,
+  -- what every firing is sent with beside its own headers: headers, priority, key
+  send_options jsonb not null,
+  enabled boolean not null,
+  created_at timestamptz not null default now(),
+  -- since when it is as it is: what came before has not been missed
+  changed_at timestamptz not null default now()
+);
+
+create index schedule_of_queue on schedule (queue_id);
+
+comment on table schedule is 'Messages that are sent at the times that a cron expression names.';
+
+-- Options of a schedule, checked as far as they can be without its queue.
+create function check_schedule_options(options jsonb) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  known constant text[] := '{time_zone,type,enabled,headers,priority,key}';
+  unknown text;
+  wrong text;
+begin
+  if jsonb_typeof(options) is distinct from 'object' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected the options of a schedule to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
+  end if;
+  select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
+  if unknown is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('unknown option of a schedule: %s', unknown),
+      hint = format('Known options: %s.', array_to_string(known, ', '));
+  end if;
+  select format('expected %s to be a %s, got: %s', o.key, w.type, left(o.value::text, 100))
+    into wrong
+    from jsonb_each(options) as o
+    join (values ('time_zone', 'string'), ('type', 'string'), ('enabled', 'boolean')) as w(key, type) using (key)
+   where jsonb_typeof(o.value) <> w.type
+   limit 1;
+  if wrong is not null then
+    raise exception using errcode = 'PQ004', message = wrong, hint = 'Leave the option out for its default.';
+  end if;
+  if not exists (select from pg_timezone_names z where z.name = coalesce(options ->> 'time_zone', 'UTC')) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected time_zone to be one that the server knows, got: %s', left(options ->> 'time_zone', 100)),
+      hint = 'A name such as "Europe/Berlin", written as in pg_timezone_names.';
+  end if;
+end
+$$;
+
+create function check_cron(cron text) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if cron is null or octet_length(cron) > 200 or cron !~ '\S' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected cron to be an expression of 1 to 200 bytes, got: %s', coalesce(quote_literal(left(cron, 80)), 'NULL')),
+      hint = 'For example ''0 3 * * *'' for three o''clock each night. Whoever fires the schedule reads it.';
+  end if;
+end
+$$;
+
+-- Creates a schedule, or makes the one of that name what is asked for; 1: it is new or has changed, 0: it was just like that.
+-- The payload is sent verbatim with every firing. Options: time_zone (default UTC, a name of pg_timezone_names), type (default "default"),
+-- headers, priority, key (as in send; default none) and enabled. What is left out takes its default, but enabled stays what it was: who
+-- declares schedules at every start does not undo what was switched off. Errors: PQ001 no such queue, PQ004 an argument out of range.
+create function schedule(name text, queue text, cron text, payload text default null, options jsonb default '{}') returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+#variable_conflict use_variable
+declare
+  of_queue int;
+  send_options jsonb;
+  settings queue;
+begin
+  perform check_name('schedule', name);
+  perform check_cron(cron);
+  perform check_schedule_options(options);
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  of_queue := require_queue(queue);
+  send_options := options - '{time_zone,type,enabled}'::text[];
+  select * into settings from queue q where q.id = of_queue;
+  perform check_send(coalesce(options ->> 'type', 'default'), payload, settings.payload_bytes_max);
+  perform check_send_options(of_queue, send_options, '{headers}');
+  perform send_priority(send_options, settings.lanes), send_key(send_options);
+  insert into schedule as s (name, queue_id, cron, time_zone, type, payload, send_options, enabled)
+  values (
+    name, of_queue, cron, coalesce(options ->> 'time_zone', 'UTC'), coalesce(options ->> 'type', 'default'), payload, send_options,
+    coalesce((options ->> 'enabled')::boolean, true)
+  )
+  on conflict on constraint schedule_pkey do update
+     set queue_id = excluded.queue_id, cron = excluded.cron, time_zone = excluded.time_zone, type = excluded.type, payload = excluded.payload,
+         send_options = excluded.send_options, enabled = coalesce((options ->> 'enabled')::boolean, s.enabled), changed_at = now()
+   where (s.queue_id, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled)
+         is distinct from (excluded.queue_id, excluded.cron, excluded.time_zone, excluded.type, excluded.payload, excluded.send_options,
+           coalesce((options ->> 'enabled')::boolean, s.enabled));
+  return found::int;
+end
+$$;
+
+create function schedule(name text, queue text, cron text, payload jsonb, options jsonb default '{}') returns int
+language sql
+return schedule(name, queue, cron, payload::text, options);
+
+-- Removes a schedule. 1 removed, 0 there was none. What it has sent stays. Dropping its queue removes it, too.
+create function unschedule(name text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  delete from schedule s where s.name = unschedule.name;
+  return found::int;
+end
+$$;

@@ -1,0 +1,166 @@
+-- Firing: sending the message of a schedule for one of its times, once, however many workers ask for it.
+--
+-- A firing is an INSERT that is unique in (schedule, time), in the transaction that sends the message. A unique constraint does not span
+-- a ring of tables, so the time itself says which of the four it goes into: its day, modulo four. Two calls for one time always meet in
+-- one table, nothing has to be moved on, and no rotation comes between them. Three of the tables are in use: today's, yesterday's, and
+-- tomorrow's shortly before midnight. The fourth rests and is truncated (62_rotate_firings.sql).
+create table firing (
+  segment int not null,
+  -- by name: a firing outlives its schedule
+  schedule text not null,
+  fire_at timestamptz not null,
+  fired_at timestamptz not null default clock_timestamp(),
+  primary key (schedule, fire_at, segment)
+) partition by list (segment);
+
+create table firing_0 partition of firing for values in (0) with (autovacuum_enabled = off);
+create table firing_1 partition of firing for values in (1) with (autovacuum_enabled = off);
+create table firing_2 partition of firing for values in (2) with (autovacuum_enabled = off);
+create table firing_3 partition of firing for values in (3) with (autovacuum_enabled = off);
+
+comment on table firing is 'The times for which schedules have been fired.';
+
+-- For so long a firing is remembered, and so long ago may be what is fired now.
+create function firing_memory() returns interval
+language sql
+immutable
+return interval '1 day';
+
+-- Which of the four tables a time belongs to.
+create function firing_segment(fire_at timestamptz) returns int
+language sql
+immutable
+set search_path from current
+return (floor(extract(epoch from fire_at) / extract(epoch from firing_memory()))::bigint % 4)::int;
+
+create function check_fire_at(fire_at timestamptz) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if fire_at is null or fire_at <> date_trunc('second', fire_at) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected fire_at to be a whole second, got: %s', coalesce(fire_at::text, 'NULL')),
+      hint = 'It is the time that the cron expression names, the same for every worker, not the time of the call.';
+  end if;
+  if fire_at < clock_timestamp() - firing_memory() then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected fire_at to be at most %s ago, got: %s', firing_memory(), fire_at),
+      hint = 'Nobody remembers whether that was fired. If it is to be made up for, send its message.';
+  end if;
+  if fire_at > clock_timestamp() + interval '1 min' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected fire_at to have come, got: %s', fire_at),
+      hint = format('The server''s clock says %s, and a minute ahead of it is allowed.', clock_timestamp());
+  end if;
+end
+$$;
+
+-- Sends the message of a schedule for one of its times, and returns its id. NULL: it has been fired for that time, or is disabled. Waits
+-- for the transaction of whoever is just firing it, and does it in its stead if that rolls back. Any isolation level.
+-- The message has the headers "schedule", the name, and "fire_at", the time in UTC, beside those of the schedule.
+-- fire_at: a whole second, at most a day ago (firing_memory) and a minute ahead. What was missed while no worker ran is fired by calling this
+-- with the time of it; schedules() says when the last one was. Errors: PQ004 no such schedule, or a time out of range.
+create function fire_schedule(name text, fire_at timestamptz) returns bigint
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  fired schedule;
+begin
+  perform check_fire_at(fire_at);
+  select * into fired from schedule s where s.name = fire_schedule.name;
+  if fired.name is null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('schedule not found: %s', coalesce(quote_literal(name), 'NULL')),
+      hint = 'Create it with schedule(name, queue, cron).';
+  end if;
+  if not fired.enabled or not record_firing(name, fire_at) then
+    return null;
+  end if;
+  return send(
+    (select q.name from queue q where q.id = fired.queue_id),
+    fired.type,
+    fired.payload,
+    fired.send_options || jsonb_build_object('headers', coalesce(fired.send_options -> 'headers', '{}') || jsonb_build_object(
+      'schedule', name,
+      'fire_at', to_char(fire_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))
+  );
+end
+$$;
+
+create function firing_key(schedule text, fire_at timestamptz) returns bigint
+language sql
+stable
+set search_path from current
+return hashtextextended(extract(epoch from fire_at)::bigint || '/' || schedule, lock_seed('firing', 0));
+
+-- Records a firing; false: it is recorded already.
+--
+-- The advisory lock lets one at a time look and insert: a loser inserts nothing, where ON CONFLICT would count its row as deleted. Only one
+-- whose snapshot is older than the other's commit runs into the constraint. The table's lock keeps truncation off, and the time is judged
+-- under it: a firing that is young enough now has not been truncated away.
+create function record_firing(schedule text, fire_at timestamptz) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  segment constant int := firing_segment(fire_at);
+  recorded boolean;
+begin
+  perform pg_advisory_xact_lock(firing_key(schedule, fire_at));
+  execute format('lock table only firing_%s in row exclusive mode', segment);
+  perform check_fire_at(fire_at);
+  execute format('select exists (select from firing_%s f where f.schedule = $1 and f.fire_at = $2)', segment) into recorded using schedule, fire_at;
+  if recorded then
+    return false;
+  end if;
+  execute format('insert into firing_%1$s (segment, schedule, fire_at) values (%1$s, $1, $2)', segment) using schedule, fire_at;
+  return true;
+exception
+  when unique_violation then
+    return false;
+end
+$$;
+
+-- Schedules, by name, of one queue or of all. payload, type and options are what a firing sends. last_fired_at: the latest time for which
+-- it was fired, null: never. What came after it, and after changed_at, has been missed, and whoever fires decides what to do about it.
+create function schedules(queue text default null) returns table (
+  name text,
+  queue_name text,
+  cron text,
+  time_zone text,
+  type text,
+  payload text,
+  options jsonb,
+  enabled boolean,
+  created_at timestamptz,
+  changed_at timestamptz,
+  last_fired_at timestamptz
+)
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  return query
+    select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled, s.created_at, s.changed_at,
+           (select max(f.fire_at) from firing f where f.schedule = s.name)
+      from schedule s
+      join queue q on q.id = s.queue_id
+     where schedules.queue is null or q.name = schedules.queue
+     order by s.name;
+end
+$$;
