@@ -1,9 +1,17 @@
 -- Maintenance has no daemon: every worker calls maintain about once a second, and pg_cron or any scheduler may as well. It is
 -- cheap when there is nothing to do, and safe at any rate from any number of sessions: one of them does the work of a queue.
 
--- Delivers what has become due, for whatever queue, then recovers and rotates one queue, or without an argument all of them. Returns the
--- number of things done. A truncation's lock is held until the transaction ends, so it is the last thing done: the queues that were not
--- looked at are for the next call. The order changes, so that none waits for ever. maintain_all does each in a transaction of its own.
+-- So many queues are looked at in one transaction at most: it keeps some twenty locks of each until it ends, and the server has room for
+-- some six thousand unless it is told otherwise (max_locks_per_transaction).
+create function maintained_at_once_max() returns int
+language sql
+immutable
+return 100;
+
+-- Delivers what has become due, for whatever queue, then recovers and rotates one queue, or without an argument all of them, up to a
+-- hundred. Returns the number of things done. A truncation's lock is held until the transaction ends, so it is the last thing done. The
+-- queues that were not looked at are for the next call; the order changes, so that none waits for ever. maintain_all does each in a
+-- transaction of its own.
 create function maintain(queue text default null) returns int
 language plpgsql
 volatile
@@ -19,7 +27,9 @@ begin
     perform require_queue(queue);
   end if;
   done := maintain_delayed() + rotate_heartbeats() + rotate_dedupe() + rotate_firings();
-  for of_queue in select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() loop
+  for of_queue in
+    select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() limit maintained_at_once_max()
+  loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
       done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
       if truncate_drained(of_queue) then

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { until } from "../../../test/support/until.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -40,6 +41,26 @@ test("one transaction truncates one segment at most: its lock is held until the 
     await a.query("commit");
     expect(await emptySegments()).toBe(round);
   }
+});
+
+test("one transaction looks at so many queues at most: it keeps locks of each, and the server has room for so many", async () => {
+  await a.query(
+    "create or replace function pgque.maintained_at_once_max() returns int language sql immutable return 2",
+  );
+  await a.query("call pgque.maintain_all()");
+  const seen = new Set<string>();
+  await until(async () => {
+    await a.query("begin");
+    await a.query("select pgque.maintain()");
+    const { rows } = await a.query(
+      `select c.relname as name from pg_locks l join pg_class c on c.oid = l.relation
+        where l.pid = pg_backend_pid() and c.relname ~ '^batch_[0-9]+$'`,
+    );
+    await a.query("commit");
+    expect(rows).toHaveLength(2);
+    for (const { name } of rows) seen.add(name);
+    return seen.size === queues.length;
+  }, "every queue has had its turn");
 });
 
 test("maintain_all maintains every queue, each in a transaction of its own", async () => {
