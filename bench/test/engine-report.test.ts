@@ -40,6 +40,13 @@ test("a value that could not be measured is neither met nor missed", () => {
   expect(engineMarkdown(run)).toContain("| WAL | – | 0 B | not measured |");
 });
 
+test("a figure without targets is neither met nor missed", () => {
+  const run = results({ ...idle(1, {}), name: "queues", values: { relations: 32 } });
+  run.settings.figures = ["queues"];
+  expect(engineMarkdown(run)).toContain("- queues: no target\n");
+  expect(engineMarkdown(run)).toContain("| relations, all | 32 |  |  |");
+});
+
 test("a figure that failed prints its error and no number", () => {
   const run = results(idle(1, {}, "deadlock detected"));
   expect(engineMarkdown(run)).toContain("- idle: error: deadlock detected");

@@ -3,12 +3,13 @@ import type { Figure } from "./figure.ts";
 import { finish } from "./finish.ts";
 import { idle } from "./idle.ts";
 import { latency } from "./latency.ts";
+import { queues } from "./queues.ts";
 import { rotation } from "./rotation.ts";
 import { send } from "./send.ts";
 import { wal } from "./wal.ts";
 
 /** In the order of the report. */
-export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, rotation];
+export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, rotation, queues];
 
 export const figureNames = figures.map(({ name }) => name);
 

@@ -4,14 +4,14 @@ import type { EngineResults, FigureResult } from "./engine-results.ts";
 import type { Spread } from "./results.ts";
 import { spreadOf } from "./summary.ts";
 
-export type Verdict = "met" | "not met" | "not measured" | "error";
+export type Verdict = "met" | "not met" | "not measured" | "no target" | "error";
 
 /** One value over its repeats. */
 export interface ValueRow {
   value: Value;
   spread: Spread | null;
   /** Of the median; null for a value without a target. */
-  verdict: Exclude<Verdict, "error"> | null;
+  verdict: "met" | "not met" | "not measured" | null;
 }
 
 export interface FigureSummary {
@@ -44,7 +44,8 @@ function verdictOf(target: Target, spread: Spread | null): "met" | "not met" | "
 }
 
 function together(rows: ValueRow[]): Verdict {
-  const verdicts = new Set(rows.map(({ verdict }) => verdict));
+  const verdicts = new Set(rows.flatMap(({ verdict }) => verdict ?? []));
+  if (verdicts.size === 0) return "no target";
   if (verdicts.has("not met")) return "not met";
   return verdicts.has("not measured") ? "not measured" : "met";
 }
@@ -67,5 +68,5 @@ export function verdictLine({ figure, rows, verdict, errors }: FigureSummary): s
       ? []
       : `${value.label} ${spread === null ? "not measured" : value.format(spread.median)} (${value.target.text}${verdict === "not met" ? ", not met" : ""})`,
   );
-  return `${figure.name}: ${verdict}: ${targets.join(", ")}`;
+  return [figure.name, verdict, ...(targets.length === 0 ? [] : [targets.join(", ")])].join(": ");
 }
