@@ -23,6 +23,7 @@ const least: Record<string, Record<string, number>> = {
   latency: { rounds: 1, seconds: 0.3 },
   backlog: { messages: 20_000, receives: 2, segmentMiB: 1 },
   rotation: { rounds: 1, seconds: 0.6, senders: 2, sendsPerSecond: 100, receivers: 2 },
+  features: { rounds: 1, messages: 200 },
   queues: { queues: 4, window: 2, calls: 1, sessions: 1, rounds: 1, sends: 20 },
 };
 

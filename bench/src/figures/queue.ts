@@ -18,12 +18,13 @@ export async function withQueue<T>(
   { server, synchronousCommit }: FigureContext,
   options: Record<string, unknown>,
   work: (database: QueueDatabase) => Promise<T>,
+  subscribe: Record<string, unknown> = { mode: "shared" },
 ): Promise<T> {
   const database = await openDatabase(server, synchronousCommit);
   try {
     const admin = await database.connect("admin");
     await createQueue(admin, options);
-    await admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [queue, consumerName]);
+    await admin.query("select pgque.subscribe($1, $2, $3)", [queue, consumerName, subscribe]);
     return await work({ ...database, admin });
   } finally {
     await database.close();

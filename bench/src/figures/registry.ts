@@ -1,4 +1,5 @@
 import { backlog } from "./backlog.ts";
+import { features } from "./features.ts";
 import type { Figure } from "./figure.ts";
 import { finish } from "./finish.ts";
 import { idle } from "./idle.ts";
@@ -9,7 +10,7 @@ import { send } from "./send.ts";
 import { wal } from "./wal.ts";
 
 /** In the order of the report. */
-export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, rotation, queues];
+export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, rotation, queues, features];
 
 export const figureNames = figures.map(({ name }) => name);
 

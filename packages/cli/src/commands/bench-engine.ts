@@ -12,7 +12,7 @@ interface Flags extends CommonFlags {
 
 const description =
   "Measure the engine itself, each figure against the target set for it: sends and finished messages a second against plain tables, " +
-  "WAL, idle polls, latency, a large backlog, rotation, many queues. Each in fresh databases. Without a database to use, it starts an embedded " +
+  "WAL, idle polls, latency, a large backlog, rotation, many queues, the cost of features. Each in fresh databases. Without a database to use, it starts an embedded " +
   "PostgreSQL and removes it afterwards.";
 
 const examples = `
@@ -27,7 +27,11 @@ export function benchEngineCommand(): Command {
     .summary("Measure the engine itself: sends, WAL, latency, rotation, …")
     .description(description)
     .option("--quick", "small sizes, one repeat; indicative only")
-    .option("--figures <names>", "of send, finish, wal, idle, latency, backlog, rotation, queues (default: all)", list)
+    .option(
+      "--figures <names>",
+      "of send, finish, wal, idle, latency, backlog, rotation, queues, features (default: all)",
+      list,
+    )
     .option("--repeat <times>", "(default: 3; quick: 1)", number)
     .option("--results <folder>", "(default: results/<time>-engine)")
     .option("--json", "print results.json instead of the table")
