@@ -8,7 +8,7 @@ const ignored = ["**/node_modules/**", "**/dist/**"];
 export default defineConfig({
   test: {
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 3,
     globalSetup: ["test/support/server.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,

@@ -93,6 +93,22 @@ test("the SQL of the README runs as it is", async () => {
   });
 });
 
+test("the queries of the operations page run as they are", async () => {
+  await using database = await freshDatabase();
+  const client = await database.connect();
+  await client.query(
+    "select pgque.create_queue('orders', '{\"max_retries\": 0}'), pgque.subscribe('orders', 'c'), pgque.send('orders', 'x')",
+  );
+  await client.query("select pgque.event_retry(batch_id, msg_id, 0) from pgque.receive('orders', 'c')");
+  const results = (await client.query(read("docs/examples/monitoring.sql"))) as unknown as {
+    rows: Record<string, unknown>[];
+  }[];
+  expect(results.map(({ rows }) => rows.length)).toEqual([expect.any(Number), 1, 1, 0, 1, 1]);
+  expect(results[0]?.rows.map((row) => row["component"])).toContain("maintenance");
+  // a procedure that commits is called by itself
+  await client.query(read("docs/examples/maintain.sql"));
+});
+
 test("the grants of the operations page do what they say", async () => {
   await using database = await ownServer();
   const client = await database.connect();

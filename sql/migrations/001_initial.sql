@@ -249,6 +249,19 @@ begin
 end
 $$;
 
+-- Refuses a role that may neither send to a queue nor receive from it.
+create function require_use(caller name, queue_id int) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if not has_function_privilege(caller, format('send_%s(text, text, jsonb)', queue_id), 'execute') then
+    perform require_receive(caller, queue_id);
+  end if;
+end
+$$;
+
 -- Refuses a role that may not administer queues.
 create function require_admin(caller name) returns void
 language plpgsql
@@ -666,33 +679,60 @@ return format('delayed_%s_%s', store, pointer_segment(pg_sequence_last_value(for
 
 -- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key.
 
--- Refuses options that are not known, and headers that are not an object.
-create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at,dedupe_key,dedupe_ttl}') returns void
+-- Whether options are such as a queue takes: known ones, headers that are an object, and none that exclude each other. Written into the
+-- expression that asks, which costs a send much less than a call.
+create function are_send_options(options jsonb, known text[]) returns boolean
+language sql
+immutable
+return case when jsonb_typeof(options) = 'object' then
+  options - known = '{}'
+  and coalesce(jsonb_typeof(options -> 'headers') = 'object', true)
+  and not options ?& '{delay,at}' and not options ?& '{expires_after,expires_at}' and not options ?& '{key,keys}'
+  and (options ? 'dedupe_key' or not options ? 'dedupe_ttl')
+else false end;
+
+-- The options that send, and send_batch, of a queue take.
+create function known_send_options(queue_id int, of_batch boolean) returns text[]
+language sql
+stable
+set search_path from current
+begin atomic
+  select '{delay,at}'::text[]
+         || case when of_batch then '{}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
+         || case when q.expiry then '{expires_after,expires_at}'::text[] else '{}' end
+         || case q.lane_by when 'priority' then '{priority}'::text[] when 'key' then case when of_batch then '{key,keys}'::text[] else '{key}' end else '{}' end
+    from queue q
+   where q.id = known_send_options.queue_id;
+end;
+
+-- Says what is wrong with options that a queue does not take.
+create function refuse_send_options(queue_id int, options jsonb, known text[]) returns void
 language plpgsql
 stable
 set search_path from current
 as $$
 declare
-  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
+  settings queue;
   unknown text;
 begin
+  select q.* into settings from queue q where q.id = queue_id;
   if jsonb_typeof(options) <> 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
   end if;
-  if (options ? 'priority' and lane_by is distinct from 'priority') or (options ?| '{key,keys}' and lane_by is distinct from 'key') then
+  if (options ? 'priority' and settings.lane_by is distinct from 'priority')
+     or (options ?| '{key,keys}' and settings.lane_by is distinct from 'key') then
     raise exception using
       errcode = 'PQ004',
-      message = format('queue %s has no %s', (select quote_literal(q.name) from queue q where q.id = queue_id),
+      message = format('queue %s has no %s', quote_literal(settings.name),
         case when options ? 'priority' then 'priorities' else 'keys' end),
       hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
   end if;
-  if options ?| '{expires_after,expires_at}' and not (select q.expiry from queue q where q.id = queue_id) then
+  if options ?| '{expires_after,expires_at}' and not settings.expiry then
     raise exception using
       errcode = 'PQ004',
-      message = format('messages of queue %s do not expire', (select quote_literal(q.name) from queue q where q.id = queue_id)),
+      message = format('messages of queue %s do not expire', quote_literal(settings.name)),
       hint = 'Set its option expiry to true.';
   end if;
-  known := known || '{priority,key,expires_after,expires_at}';
   select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
     raise exception using
@@ -710,6 +750,9 @@ begin
   end if;
   if options ?& '{expires_after,expires_at}' then
     raise exception using errcode = 'PQ004', message = 'expected expires_after or expires_at, got both';
+  end if;
+  if options ?& '{key,keys}' then
+    raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
   end if;
   if options ? 'dedupe_ttl' and not options ? 'dedupe_key' then
     raise exception using errcode = 'PQ004', message = 'expected dedupe_ttl together with dedupe_key';
@@ -851,9 +894,6 @@ as $$
 begin
   if not options ? 'keys' then
     return array_fill(send_key(options), array[messages]);
-  end if;
-  if options ? 'key' then
-    raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
   end if;
   if jsonb_typeof(options -> 'keys') <> 'array' or jsonb_array_length(options -> 'keys') <> messages then
     raise exception using
@@ -1711,7 +1751,7 @@ create function function_privileges() returns table (function_name text, privile
 language sql
 immutable
 begin atomic
-  select unnest('{version,require_queue,create_queue,backoff,wake_channel}'::text[]), 'anything'
+  select unnest('{version,require_queue,create_queue,backoff,wake_channel,fire_schedule}'::text[]), 'anything'
   union all
   select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all
@@ -1723,11 +1763,14 @@ begin atomic
   }'::text[]), 'receive'
   union all
   select unnest('{
-    queue_status,consumer_status,segment_status,worker_status,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    queue_status,consumer_status,segment_status,worker_status,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,schedules,
     maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick
   }'::text[]), 'read'
   union all
-  select unnest('{drop_queue,set_queue_config,set_consumer_config,pause,resume,purge,redrive,dlq_replay,dlq_replay_all,dlq_purge,grant_queue,revoke_queue}'::text[]), 'administer';
+  select unnest('{
+    drop_queue,set_queue_config,set_consumer_config,pause,resume,purge,schedule,unschedule,redrive,dlq_replay,dlq_replay_all,dlq_purge,
+    grant_queue,revoke_queue
+  }'::text[]), 'administer';
 end;
 
 -- The privileges of a role of the schema: reader, writer or admin.
@@ -2339,10 +2382,16 @@ begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
   if type_name is null or octet_length(payload) > %3$s or options is not null or is_elsewhere() then
     perform require_home();
-    perform check_send(type_name, payload, %3$s);
-    perform check_send_options(%1$s, options);
+    if type_name is null or octet_length(payload) > %3$s then
+      perform check_send(type_name, payload, %3$s);
+    end if;
+    if options is not null and not are_send_options(options, %10$L) then
+      perform refuse_send_options(%1$s, options, %10$L);
+    end if;
     headers := options -> 'headers';
-    due_at := send_due_at(options);%7$s
+    if options ?| '{delay,at}' then
+      due_at := send_due_at(options);
+    end if;%7$s
     if options ? 'dedupe_key' then
       first_id := claim_key(%4$s, options, message_id);
       if first_id is not null then
@@ -2364,7 +2413,7 @@ end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
-  format(insert_into, queue_id, 0, part.columns, part.one));
+  format(insert_into, queue_id, 0, part.columns, part.one), known_send_options(queue_id, of_batch => false));
 end
 $generate$;
 
@@ -2427,7 +2476,9 @@ begin
     perform check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
   end if;
   if options is not null then
-    perform check_send_options(%1$s, options, '{delay,at,keys}');
+    if not are_send_options(options, %10$L) then
+      perform refuse_send_options(%1$s, options, %10$L);
+    end if;
     due_at := send_due_at(options);%7$s
     if due_at > clock_timestamp() then
       perform send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
@@ -2443,7 +2494,8 @@ end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
-  part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names));
+  part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names),
+  known_send_options(queue_id, of_batch => true));
 end
 $generate$;
 
@@ -2695,6 +2747,7 @@ as $$
 declare
   of_queue int;
   send_options jsonb;
+  known text[];
   settings queue;
 begin
   perform check_name('schedule', name);
@@ -2705,7 +2758,11 @@ begin
   send_options := options - '{time_zone,type,enabled}'::text[];
   select * into settings from queue q where q.id = of_queue;
   perform check_send(coalesce(options ->> 'type', 'default'), payload, settings.payload_bytes_max);
-  perform check_send_options(of_queue, send_options, '{headers}');
+  -- what a firing sends is sent at once, and once as it is
+  known := array(select k from unnest(known_send_options(of_queue, of_batch => false)) as k where k <> all ('{delay,at,dedupe_key,dedupe_ttl}'));
+  if not are_send_options(send_options, known) then
+    perform refuse_send_options(of_queue, send_options, known);
+  end if;
   perform send_priority(send_options, settings.lanes), send_key(send_options);
   insert into schedule as s (name, queue_id, cron, time_zone, type, payload, send_options, enabled)
   values (
@@ -2804,12 +2861,12 @@ begin
 end
 $$;
 
--- Sends the message of a schedule for one of its times, and returns its id. NULL: it has been fired for that time, or is disabled. Waits
+-- Sends the message of a schedule for one of its times, and returns its id. For whoever may send to its queue or receive from it. NULL: it has been fired for that time, or is disabled. Waits
 -- for the transaction of whoever is just firing it, and does it in its stead if that rolls back. Any isolation level.
 -- The message has the headers "schedule", the name, and "fire_at", the time in UTC, beside those of the schedule.
 -- fire_at: a whole second, at most a day ago (firing_memory) and a minute ahead. What was missed while no worker ran is fired by calling this
 -- with the time of it; schedules() says when the last one was. Errors: PQ004 no such schedule, or a time out of range.
-create function fire_schedule(name text, fire_at timestamptz) returns bigint
+create function fire_schedule(name text, fire_at timestamptz, caller caller default current_user) returns bigint
 language plpgsql
 volatile
 security definer
@@ -2826,6 +2883,7 @@ begin
       message = format('schedule not found: %s', coalesce(quote_literal(name), 'NULL')),
       hint = 'Create it with schedule(name, queue, cron).';
   end if;
+  perform require_use(caller, fired.queue_id);
   if not fired.enabled or not record_firing(name, fire_at) then
     return null;
   end if;
@@ -4482,8 +4540,8 @@ begin
       using position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen;
     get diagnostics moved = row_count;
   end if;
-  -- a look at many rows that came in since S is not paid for again
-  if moved > 0 or clock_timestamp() - started > interval '10 ms' then
+  -- a look at many rows that came in since S is not paid for again. Not one that was slow for other reasons
+  if moved > 0 or (clock_timestamp() - started > interval '10 ms' and pg_stat_get_xact_tuples_fetched(source::regclass) > 1000) then
     execute format('insert into %I (n, snapshot, due_at, seq, moved) values ($1, $2, $3, $4, $5)', source || '_log')
       using position.n + 1, seen, new_due_at, new_seq, position.moved + moved;
   end if;

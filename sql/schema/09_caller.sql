@@ -31,6 +31,19 @@ begin
 end
 $$;
 
+-- Refuses a role that may neither send to a queue nor receive from it.
+create function require_use(caller name, queue_id int) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if not has_function_privilege(caller, format('send_%s(text, text, jsonb)', queue_id), 'execute') then
+    perform require_receive(caller, queue_id);
+  end if;
+end
+$$;
+
 -- Refuses a role that may not administer queues.
 create function require_admin(caller name) returns void
 language plpgsql

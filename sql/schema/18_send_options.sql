@@ -1,32 +1,59 @@
 -- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key.
 
--- Refuses options that are not known, and headers that are not an object.
-create function check_send_options(queue_id int, options jsonb, known text[] default '{headers,delay,at,dedupe_key,dedupe_ttl}') returns void
+-- Whether options are such as a queue takes: known ones, headers that are an object, and none that exclude each other. Written into the
+-- expression that asks, which costs a send much less than a call.
+create function are_send_options(options jsonb, known text[]) returns boolean
+language sql
+immutable
+return case when jsonb_typeof(options) = 'object' then
+  options - known = '{}'
+  and coalesce(jsonb_typeof(options -> 'headers') = 'object', true)
+  and not options ?& '{delay,at}' and not options ?& '{expires_after,expires_at}' and not options ?& '{key,keys}'
+  and (options ? 'dedupe_key' or not options ? 'dedupe_ttl')
+else false end;
+
+-- The options that send, and send_batch, of a queue take.
+create function known_send_options(queue_id int, of_batch boolean) returns text[]
+language sql
+stable
+set search_path from current
+begin atomic
+  select '{delay,at}'::text[]
+         || case when of_batch then '{}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
+         || case when q.expiry then '{expires_after,expires_at}'::text[] else '{}' end
+         || case q.lane_by when 'priority' then '{priority}'::text[] when 'key' then case when of_batch then '{key,keys}'::text[] else '{key}' end else '{}' end
+    from queue q
+   where q.id = known_send_options.queue_id;
+end;
+
+-- Says what is wrong with options that a queue does not take.
+create function refuse_send_options(queue_id int, options jsonb, known text[]) returns void
 language plpgsql
 stable
 set search_path from current
 as $$
 declare
-  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
+  settings queue;
   unknown text;
 begin
+  select q.* into settings from queue q where q.id = queue_id;
   if jsonb_typeof(options) <> 'object' then
     raise exception using errcode = 'PQ004', message = format('expected the options of a send to be a JSON object, got: %s', left(options::text, 100));
   end if;
-  if (options ? 'priority' and lane_by is distinct from 'priority') or (options ?| '{key,keys}' and lane_by is distinct from 'key') then
+  if (options ? 'priority' and settings.lane_by is distinct from 'priority')
+     or (options ?| '{key,keys}' and settings.lane_by is distinct from 'key') then
     raise exception using
       errcode = 'PQ004',
-      message = format('queue %s has no %s', (select quote_literal(q.name) from queue q where q.id = queue_id),
+      message = format('queue %s has no %s', quote_literal(settings.name),
         case when options ? 'priority' then 'priorities' else 'keys' end),
       hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
   end if;
-  if options ?| '{expires_after,expires_at}' and not (select q.expiry from queue q where q.id = queue_id) then
+  if options ?| '{expires_after,expires_at}' and not settings.expiry then
     raise exception using
       errcode = 'PQ004',
-      message = format('messages of queue %s do not expire', (select quote_literal(q.name) from queue q where q.id = queue_id)),
+      message = format('messages of queue %s do not expire', quote_literal(settings.name)),
       hint = 'Set its option expiry to true.';
   end if;
-  known := known || '{priority,key,expires_after,expires_at}';
   select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
     raise exception using
@@ -44,6 +71,9 @@ begin
   end if;
   if options ?& '{expires_after,expires_at}' then
     raise exception using errcode = 'PQ004', message = 'expected expires_after or expires_at, got both';
+  end if;
+  if options ?& '{key,keys}' then
+    raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
   end if;
   if options ? 'dedupe_ttl' and not options ? 'dedupe_key' then
     raise exception using errcode = 'PQ004', message = 'expected dedupe_ttl together with dedupe_key';
@@ -185,9 +215,6 @@ as $$
 begin
   if not options ? 'keys' then
     return array_fill(send_key(options), array[messages]);
-  end if;
-  if options ? 'key' then
-    raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
   end if;
   if jsonb_typeof(options -> 'keys') <> 'array' or jsonb_array_length(options -> 'keys') <> messages then
     raise exception using

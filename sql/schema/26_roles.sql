@@ -18,7 +18,7 @@ create function function_privileges() returns table (function_name text, privile
 language sql
 immutable
 begin atomic
-  select unnest('{version,require_queue,create_queue,backoff,wake_channel}'::text[]), 'anything'
+  select unnest('{version,require_queue,create_queue,backoff,wake_channel,fire_schedule}'::text[]), 'anything'
   union all
   select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all
@@ -30,11 +30,14 @@ begin atomic
   }'::text[]), 'receive'
   union all
   select unnest('{
-    queue_status,consumer_status,segment_status,worker_status,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    queue_status,consumer_status,segment_status,worker_status,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,schedules,
     maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick
   }'::text[]), 'read'
   union all
-  select unnest('{drop_queue,set_queue_config,set_consumer_config,pause,resume,purge,redrive,dlq_replay,dlq_replay_all,dlq_purge,grant_queue,revoke_queue}'::text[]), 'administer';
+  select unnest('{
+    drop_queue,set_queue_config,set_consumer_config,pause,resume,purge,schedule,unschedule,redrive,dlq_replay,dlq_replay_all,dlq_purge,
+    grant_queue,revoke_queue
+  }'::text[]), 'administer';
 end;
 
 -- The privileges of a role of the schema: reader, writer or admin.

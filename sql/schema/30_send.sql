@@ -79,10 +79,16 @@ begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
   if type_name is null or octet_length(payload) > %3$s or options is not null or is_elsewhere() then
     perform require_home();
-    perform check_send(type_name, payload, %3$s);
-    perform check_send_options(%1$s, options);
+    if type_name is null or octet_length(payload) > %3$s then
+      perform check_send(type_name, payload, %3$s);
+    end if;
+    if options is not null and not are_send_options(options, %10$L) then
+      perform refuse_send_options(%1$s, options, %10$L);
+    end if;
     headers := options -> 'headers';
-    due_at := send_due_at(options);%7$s
+    if options ?| '{delay,at}' then
+      due_at := send_due_at(options);
+    end if;%7$s
     if options ? 'dedupe_key' then
       first_id := claim_key(%4$s, options, message_id);
       if first_id is not null then
@@ -104,7 +110,7 @@ end
 $send$;
 revoke all on function send_%1$s(text, text, jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
-  format(insert_into, queue_id, 0, part.columns, part.one));
+  format(insert_into, queue_id, 0, part.columns, part.one), known_send_options(queue_id, of_batch => false));
 end
 $generate$;
 

@@ -36,7 +36,9 @@ begin
     perform check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
   end if;
   if options is not null then
-    perform check_send_options(%1$s, options, '{delay,at,keys}');
+    if not are_send_options(options, %10$L) then
+      perform refuse_send_options(%1$s, options, %10$L);
+    end if;
     due_at := send_due_at(options);%7$s
     if due_at > clock_timestamp() then
       perform send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
@@ -52,7 +54,8 @@ end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
-  part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names));
+  part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names),
+  known_send_options(queue_id, of_batch => true));
 end
 $generate$;
 

@@ -94,6 +94,7 @@ as $$
 declare
   of_queue int;
   send_options jsonb;
+  known text[];
   settings queue;
 begin
   perform check_name('schedule', name);
@@ -104,7 +105,11 @@ begin
   send_options := options - '{time_zone,type,enabled}'::text[];
   select * into settings from queue q where q.id = of_queue;
   perform check_send(coalesce(options ->> 'type', 'default'), payload, settings.payload_bytes_max);
-  perform check_send_options(of_queue, send_options, '{headers}');
+  -- what a firing sends is sent at once, and once as it is
+  known := array(select k from unnest(known_send_options(of_queue, of_batch => false)) as k where k <> all ('{delay,at,dedupe_key,dedupe_ttl}'));
+  if not are_send_options(send_options, known) then
+    perform refuse_send_options(of_queue, send_options, known);
+  end if;
   perform send_priority(send_options, settings.lanes), send_key(send_options);
   insert into schedule as s (name, queue_id, cron, time_zone, type, payload, send_options, enabled)
   values (

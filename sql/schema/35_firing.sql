@@ -60,12 +60,12 @@ begin
 end
 $$;
 
--- Sends the message of a schedule for one of its times, and returns its id. NULL: it has been fired for that time, or is disabled. Waits
+-- Sends the message of a schedule for one of its times, and returns its id. For whoever may send to its queue or receive from it. NULL: it has been fired for that time, or is disabled. Waits
 -- for the transaction of whoever is just firing it, and does it in its stead if that rolls back. Any isolation level.
 -- The message has the headers "schedule", the name, and "fire_at", the time in UTC, beside those of the schedule.
 -- fire_at: a whole second, at most a day ago (firing_memory) and a minute ahead. What was missed while no worker ran is fired by calling this
 -- with the time of it; schedules() says when the last one was. Errors: PQ004 no such schedule, or a time out of range.
-create function fire_schedule(name text, fire_at timestamptz) returns bigint
+create function fire_schedule(name text, fire_at timestamptz, caller caller default current_user) returns bigint
 language plpgsql
 volatile
 security definer
@@ -82,6 +82,7 @@ begin
       message = format('schedule not found: %s', coalesce(quote_literal(name), 'NULL')),
       hint = 'Create it with schedule(name, queue, cron).';
   end if;
+  perform require_use(caller, fired.queue_id);
   if not fired.enabled or not record_firing(name, fire_at) then
     return null;
   end if;

@@ -11,7 +11,7 @@ interface Variant {
   queue: Record<string, unknown>;
   /** The options of the i-th send, in SQL; i counts from 1. */
   send: string;
-  subscribe: { mode: "shared" | "ordered" };
+  subscribe: { mode: "shared" | "ordered"; rate_limit?: number; max_in_flight?: number };
   /** What is sent is not received before it has been delivered. */
   delivered?: true;
 }
@@ -33,6 +33,10 @@ const variants: Record<string, Variant> = {
   },
   key: { ...plain, ...byKey, label: "16 lanes by key, shared" },
   ordered: { ...byKey, label: "16 lanes by key, ordered", subscribe: { mode: "ordered" } },
+  dedupe: { ...plain, label: "a dedupe key each", send: "jsonb_build_object('dedupe_key', gen_random_uuid()::text)" },
+  expiry: { ...plain, label: "expiry, none expired", queue: { expiry: true }, send: `'{"expires_after": 3600}'` },
+  rate: { ...plain, label: "a rate limit, not reached", subscribe: { mode: "shared", rate_limit: 1_000_000 } },
+  inFlight: { ...plain, label: "a limit in flight, not reached", subscribe: { mode: "shared", max_in_flight: 1000 } },
   delayed: { ...plain, label: "delayed", send: `'{"delay": 0.001}'`, delivered: true },
 };
 

@@ -52,8 +52,13 @@ describe("a delayed message", () => {
     }, "the first comes");
     const { rows: now } = await a.query("select clock_timestamp() >= $1 as due", [sent[0].due_at]);
     expect(now[0].due).toBe(true);
-    expect(got[0]).toMatchObject({ ids: [sent[0].id], payloads: ["first"], attempts: [1] });
-    expect(await arrived(1)).toEqual(["second"]);
+    const [first] = got;
+    expect([first?.ids[0], first?.payloads[0], first?.attempts[0]]).toEqual([sent[0].id, "first", 1]);
+    // on a slow machine both are due by then
+    expect([...(first?.payloads ?? []), ...(first?.payloads.length === 2 ? [] : await arrived(1))]).toEqual([
+      "first",
+      "second",
+    ]);
   });
 
   test("with a time in the past comes at once", async () => {
@@ -162,6 +167,8 @@ describe("a table that has mostly been moved", () => {
   /** 20,000 messages of which all but 100 have been delivered, in a table that may be collected. */
   async function mostlyMoved(): Promise<string[]> {
     const filler = "x".repeat(200);
+    // not before everything has been delivered: the template, and with it the pointer, may be old
+    await a.query("select setval('pgque.delayed_near_pointer', pgque.pointer_to(0))");
     await a.query("select pgque.send_batch('q', 'filler', array_fill($1::text, array[20000]), null, $2)", [
       filler,
       { delay: 0.001 },

@@ -15,10 +15,13 @@ const senders: Role[] = ["pgque_writer", "pgque_admin", "sender"];
 const receivers: Role[] = ["pgque_reader", "pgque_admin", "receiver"];
 /** What is not about one queue. */
 const receiversOfAny: Role[] = [...receivers, "stranger"];
+/** Whoever may do something with the queue. */
+const users: Role[] = everybody.filter((role) => role !== "stranger");
 const readers: Role[] = ["pgque_reader", "pgque_admin"];
 const admins: Role[] = ["pgque_admin"];
 
 const calls: [allowed: Role[], ...calls: string[]][] = [
+  [users, "fire_schedule('s', date_trunc('second', clock_timestamp()))"],
   [everybody, "version()", "require_queue('q')", "create_queue('q')", "backoff(1)", "wake_channel('q')"],
   [
     senders,
@@ -90,6 +93,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "get_consumer_info('q')",
     "queue_names()",
     "dlq_inspect('q')",
+    "schedules('q')",
     "maint()",
     "maint_retry_events()",
     "maintain_all()",
@@ -107,6 +111,9 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "pause('q')",
     "resume('q', 'c')",
     "purge('q')",
+    "schedule('new', 'q', '0 0 * * *')",
+    "schedule('new', 'q', '0 0 * * *', '{}'::jsonb)",
+    "unschedule('s')",
     "redrive('q')",
     "dlq_replay(1)",
     "dlq_replay_all('q')",
@@ -124,7 +131,9 @@ let batch: string;
 beforeAll(async () => {
   database = await ownServer();
   client = await database.connect();
-  await client.query("select pgque.create_queue('q'), pgque.create_queue('other')");
+  await client.query(
+    "select pgque.create_queue('q'), pgque.create_queue('other'), pgque.schedule('s', 'q', '0 0 * * *')",
+  );
   await client.query(`select pgque.subscribe('q', 'c', '{"mode": "shared"}'), pgque.send_batch('q', '{a,b}'::text[])`);
   batch = (await client.query("select batch_id from pgque.receive('q', 'c')")).rows[0].batch_id;
   await client.query("create role sender; create role receiver; create role stranger; create role nobody");

@@ -1,0 +1,16 @@
+-- is anything wrong? component, status (ok, info, warning), detail
+select * from pgque.status();
+
+-- who is behind: messages that can be received, and when the oldest of them was sent
+select queue_name, consumer, depth, clock_timestamp() - oldest_at as lag, in_flight, open_batches, received_per_second, expired, paused
+  from pgque.consumer_status();
+
+-- what a queue stores, and what waits for its time
+select queue_name, segments, bytes, delayed, dead_letters, sent_per_second from pgque.queue_status();
+
+-- why space is not given back: by name, a consumer, a process, a prepared transaction
+select segment, bytes, waits_for from pgque.segment_status('orders') where waits_for <> '{}';
+
+-- what died, and why; send it again, all of it or what a filter names
+select id, consumer, attempt, reason, payload from pgque.dlq_inspect('orders', 20);
+select pgque.redrive('orders', reason_like => '%timeout%');
