@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { startPostgres, type Postgres, type PostgresOptions } from "@pgque/postgres";
 import { Client, Pool, type PoolConfig } from "pg";
 import { inject } from "vitest";
-import { asAdmin, createTemplate, databaseUrl, template, testSettings } from "./server.ts";
+import { asAdmin, createTemplate, databaseUrl, inMemory, template, testSettings } from "./server.ts";
 
 /** A database of the test's own, with the schema `pgque` installed. Everything opened through it is closed by `drop()`. */
 export interface TestDatabase extends AsyncDisposable {
@@ -26,7 +26,7 @@ export function freshDatabase(): Promise<TestDatabase> {
 
 /** Starts a server for this test alone and makes a database on it. `drop()` stops the server. */
 export async function ownServer(options: PostgresOptions = {}): Promise<OwnServer> {
-  const server = await startPostgres({ ...options, settings: { ...testSettings, ...options.settings } });
+  const server = await startPostgres({ ...inMemory(), ...options, settings: { ...testSettings, ...options.settings } });
   const database = await createTemplate(server.url)
     .then(() => cloneOn(server.url))
     .catch(async (error) => {

@@ -1,6 +1,7 @@
 import { startPostgres, type Major } from "@pgque/postgres";
 import { install } from "@pgque/sql";
 import { Client } from "pg";
+import { memoryFolder } from "./memory.ts";
 import type { TestProject } from "vitest/node";
 
 /** Database that every test database is a copy of: the schema `pgque` is installed in it. */
@@ -39,7 +40,7 @@ async function testServer(): Promise<TestServer> {
   const given = process.env["DATABASE_URL"];
   if (given) return { url: given, stop: () => dropTemplate(given) };
   const major = Number(process.env["PGQUE_TEST_POSTGRES"] ?? 17) as Major;
-  return startPostgres({ major, settings: testSettings });
+  return startPostgres({ major, settings: testSettings, ...inMemory() });
 }
 
 async function container(): Promise<TestServer> {
@@ -48,6 +49,12 @@ async function container(): Promise<TestServer> {
   const settings = Object.entries(testSettings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const started = await new PostgreSqlContainer(image).withCommand(["postgres", ...settings]).start();
   return { url: started.getConnectionUri(), stop: async () => void (await started.stop()) };
+}
+
+/** Where the servers of tests have their files. */
+export function inMemory(): { parent?: string } {
+  const parent = memoryFolder();
+  return parent === undefined ? {} : { parent };
 }
 
 /** Creates the template anew in a server. */

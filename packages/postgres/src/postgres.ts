@@ -25,6 +25,8 @@ export interface PostgresOptions {
   settings?: Record<string, string | number | boolean>;
   /** Survives a crash of the machine (fsync on). Default: false, which is faster. */
   durable?: boolean;
+  /** Where the server's folder is made. Default: where the system has its temporary files. */
+  parent?: string;
 }
 
 export interface StopOptions {
@@ -46,7 +48,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const major = options.major ?? 17;
   if (!majors.includes(major))
     throw new Error(`expected \`major\` to be one of ${majors.join(", ")}, got: ${String(major)}`);
-  const folder = mkdtempSync(path.join(os.tmpdir(), "pgque-postgres-"));
+  const folder = mkdtempSync(path.join(options.parent ?? os.tmpdir(), "pgque-postgres-"));
   const watchdog = startWatchdog(folder);
   const server = new Postgres(major, folder, watchdog, { ...defaults(options.durable ?? false), ...options.settings });
   try {
