@@ -66,3 +66,75 @@ async function drainBoth(client: pg.Client): Promise<void> {
   await drain(client, "d");
   for (let i = 0; i < 3; i++) await maintain(client);
 }
+
+describe("… nor with every feature in use", () => {
+  test("keys and priorities, dedupe keys, expiry, limits, schedules, blocked and skipped failures", async () => {
+    await using database = await freshDatabase();
+    const [client, observer] = [await database.connect(), await database.connect()];
+    const options = { rotation_bytes: 8192, rotation_min_interval: "0 s", expiry: true, max_retries: 2 };
+    await client.query("select pgque.create_queue('q', $1)", [{ ...options, lane_by: "key", lanes: 4 }]);
+    await client.query("select pgque.create_queue('p', $1)", [
+      { ...options, lane_by: "priority", lowest_first_every: 3 },
+    ]);
+    await client.query(`
+      select pgque.subscribe('q', 'c', '{"mode": "ordered", "max_in_flight": 50}'),
+             pgque.subscribe('q', 'd', '{"mode": "ordered", "on_failure": "skip"}'),
+             pgque.subscribe('p', 'e', '{"mode": "shared", "rate_limit": 1000000}'),
+             pgque.schedule('s', 'p', '* * * * *', options => '{"priority": 3}')`);
+    await hurryDelayed(client);
+    for (let round = 0; round < 5; round++) await everyFeature(client, round);
+    expect((await ring(client)).bytes.length, "segments were truncated").toBeLessThan(8);
+    await client.end();
+    await until(async () => (await messagesInserted(observer)) > 500, "its statistics have arrived");
+    expect(await updatesAndDeletes(observer)).toEqual([]);
+  });
+});
+
+async function everyFeature(client: pg.Client, round: number): Promise<void> {
+  const payloads = Array.from({ length: 60 }, (_, i) => `${i} ${"x".repeat(150)}`);
+  const keys = payloads.map((_, i) => (i % 7 === 0 ? null : `key ${i % 5}`));
+  await client.query("select pgque.send_batch('q', 't', $1::text[], null, $2)", [payloads, { keys }]);
+  await client.query("select pgque.send_batch('q', 't', $1::text[], null, $2)", [
+    ["gone"],
+    { key: "k", expires_at: "2020-01-01" },
+  ]);
+  for (const [key, delay] of [
+    ["once", 0],
+    ["once", 0],
+    [`each ${round}`, 0.01],
+  ])
+    await client.query("select pgque.send('q', 't', 'x', $1)", [{ dedupe_key: key, delay, key: "k", dedupe_ttl: 60 }]);
+  await client.query("select pgque.send_batch('p', 't', $1::text[], null, $2)", [payloads, { priority: round }]);
+  await client.query("select pgque.fire_schedule('s', date_trunc('second', clock_timestamp()) - $1 * interval '1 s')", [
+    round,
+  ]);
+
+  for (const consumer of ["c", "d"]) {
+    const failed = await receive(client, consumer, 5);
+    await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '1 ms')", [
+      failed.batch,
+      failed.ids.slice(0, 1),
+    ]);
+    // of the one who skips; the other's batch ended with the failure
+    await ack(client, failed.batch);
+    await receive(client, consumer, 5, "1 ms");
+    const released = await receive(client, consumer, 5);
+    if (released.ids.length > 0)
+      await client.query("select pgque.settle($1, release_ids => $2)", [released.batch, released.ids.slice(1)]);
+  }
+  await until(async () => {
+    await client.query("select pgque.maintain()");
+    for (const consumer of ["c", "d"]) await drain(client, consumer);
+    for (;;) {
+      const { rows } = await client.query(
+        "select pgque.ack(max(batch_id)) from pgque.receive_messages('p', 'e') having count(*) > 0",
+      );
+      if (rows.length === 0) break;
+    }
+    const { rows } = await client.query(
+      "select (select sum(depth + in_flight) from pgque.consumer_status()) + (select sum(delayed) from pgque.queue_status()) as left",
+    );
+    return Number(rows[0].left) === 0;
+  }, "all is settled");
+  for (let i = 0; i < 6; i++) await client.query("select pgque.maintain()");
+}
