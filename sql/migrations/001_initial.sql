@@ -2967,6 +2967,216 @@ begin
 end
 $$;
 
+-- schema/36_receive_source.sql
+
+-- What a receive reads: the parts of its statement that say which messages, in which order, from which tables. 40_receive.sql says how a
+-- cursor works.
+
+-- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
+create function messages_of_window(source text, lane text, before text, condition text) returns text
+language sql
+immutable
+return format($sql$
+  (
+    select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
+      from %1$s
+       and m.lane = %3$s
+       and (m.txid, m.seq) > (
+         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
+       )
+       and m.txid < %2$s
+       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+       and (m.consumer_id is null or m.consumer_id = reader)%4$s
+     order by m.lane, m.txid, m.seq
+     limit max_messages
+  )
+$sql$, source, before, lane, condition);
+
+-- The condition that a message has not expired, for a queue whose messages may.
+create function not_expired(queue_id int) returns text
+language sql
+stable
+set search_path from current
+return case when (select q.expiry from queue q where q.id = queue_id) then ' and (m.expires_at is null or m.expires_at > started)' else '' end;
+
+-- Where a page of a lane is read from.
+--   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
+--   late    the whole ring, and first the messages of transactions that were open when prev_snapshot was taken
+--   part    the segments of part.part, before part.before: see 39_window_segments.sql
+create function page_source(queue_id int, lane text, kind text) returns text
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)', not_expired(queue_id));
+begin
+  if kind = 'window' then
+    return window_messages;
+  elsif kind = 'late' then
+    return format($sql$
+  (
+    select m.*
+      from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+     cross join lateral (
+       select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
+         from message_%1$s m
+        where m.lane = %2$s
+          and m.txid = late.txid
+          and (m.txid, m.seq) > (position.last_txid, position.last_seq)
+          and (m.consumer_id is null or m.consumer_id = reader)%3$s
+        order by m.lane, m.txid, m.seq
+        limit max_messages
+     ) m
+     where late.txid >= position.last_txid
+       and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+     limit max_messages
+  )
+  union all
+$sql$, queue_id, lane, not_expired(queue_id)) || window_messages;
+  end if;
+  -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
+  return format('(select m.* from (%s) m order by m.txid, m.seq)', (
+    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
+      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+  ));
+end
+$generate$;
+
+-- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
+-- on txid beside the upper bound: see 43_batch_messages.sql.
+create function expired_between(queue_id int, lane text, txid text, seq text) returns text
+language sql
+immutable
+return format($sql$(
+               select count(*)
+                 from (
+                   select m.*
+                     from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+                    cross join lateral (
+                      select * from message_%1$s m
+                       where m.lane = %2$s and m.txid = late.txid
+                         and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
+                         and m.seq <= case when late.txid = %3$s then %4$s else 9223372036854775807 end
+                    ) m
+                    where late.txid >= position.last_txid and late.txid <= %3$s and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+                   union all
+                   select *
+                     from message_%1$s m
+                    where m.lane = %2$s
+                      and (m.txid, m.seq) > (
+                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
+                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
+                      and (m.txid, m.seq) <= (%3$s, %4$s)
+                      and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+                 ) m
+                where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
+             )$sql$, queue_id, lane, txid, seq);
+
+-- schema/37_receive_page.sql
+
+-- A page: so many messages of a window that are handed out together, and the batch row that says so.
+
+-- The statement that reads one page of a window, appends the batch row and returns the messages.
+create function receive_page(queue_id int, lane text, kind text) returns text
+language plpgsql
+set search_path from current
+as $generate$
+declare
+  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
+  is_last_page constant text := 'p.messages < max_messages' || case when kind = 'part' then ' and not part.more' else '' end;
+begin
+  return format($sql$
+    return query
+    with window_messages as materialized (
+      select *
+        from (
+          %2$s
+        ) page
+       limit max_messages
+    ),
+    picked as (
+      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
+        from window_messages w
+      having count(*) > 0
+    ),
+    new_batch as (
+      insert into batch_%1$s (
+        segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+        first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, created_at, lease_until,
+        rate_until
+      )
+      select current_segment, reader, %4$s, position.n + 1,
+             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
+             -- a window is stored once per segment, its further batches refer to it
+             case when not k.keeps_window then position.prev_snapshot end,
+             case when not k.keeps_window then position.next_snapshot end,
+             case when k.keeps_window then position.window_n else position.n + 1 end,
+             case when not k.keeps_window then position.window_segments end,
+             case when not k.keeps_window then position.window_mins end,
+             case when not k.keeps_window then position.window_maxs end,
+             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, %6$s, %3$s,
+             -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, started, clock_timestamp() + lease,
+             rate_from + p.messages * rate_step
+        from picked p,
+             (select position.segment = current_segment and attempt_no = 1 and position.window_n is not null) as k(keeps_window),
+             -- offset 0: evaluated once
+             (
+               select case when position.n %% 64 = 0
+                        then move_settled_line(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::settled_line)
+                        else (position.settled_before, position.still_open)::settled_line
+                      end as line
+               offset 0
+             ) l
+      returning id, lease_until
+    )
+    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
+      from window_messages m
+     cross join new_batch b;
+$sql$, queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
+    case lane_by when 'priority' then lane else 'null::int' end,
+    case when not_expired(queue_id) = '' then 'position.expired' else 'position.expired + expired + ' || expired_between(queue_id, lane,
+      format('case when %s then pg_snapshot_xmax(position.next_snapshot) else p.txids[p.messages] end', is_last_page),
+      format('case when %s then 0 else p.seqs[p.messages] end', is_last_page)) end);
+end
+$generate$;
+
+-- The statements that read a window part by part, and return from the function with the first page that has something; empty for a ring
+-- that is not worth it.
+create function receive_parts(queue_id int, lane text) returns text
+language plpgsql
+set search_path from current
+as $generate$
+begin
+  if segment_count(queue_id) <= segments_looked_into() then
+    return '';
+  end if;
+  return format($parts$
+    if attempt_no = 1 and position.last_txid >= pg_snapshot_xmax(position.prev_snapshot) then
+      if position.window_segments is null then
+        select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
+          from find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
+        -- stored again, with what was found out
+        position.window_n := null;
+      end if;
+      from_txid := position.last_txid;
+      loop
+        select * into part from window_part(position.window_segments, position.window_mins, position.window_maxs, from_txid);
+        -- a segment younger than this function: this once, look into all
+        exit when part.before is null or not part.part <@ %3$L::int[];
+        %2$s
+        if found then
+          return;
+        end if;
+        from_txid := part.before;
+      end loop;
+      continue when part.before is null;
+    end if;
+$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane);
+end
+$generate$;
+
 -- schema/38_cursors.sql
 
 -- Where consumers have got to, one row for each lane: the window, and the position in it. What receive reads for itself, for whoever else
@@ -3083,207 +3293,6 @@ $$;
 -- next_snapshot is visible to the statement that follows; one still in progress is in next_snapshot's list or at or after
 -- its xmax, and so in a later window. Sequences, commit order and long writers do not matter. A receive that rolls back
 -- takes its cursor row back with it.
-
--- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
-create function messages_of_window(source text, lane text, before text, condition text) returns text
-language sql
-immutable
-return format($sql$
-  (
-    select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
-      from %1$s
-       and m.lane = %3$s
-       and (m.txid, m.seq) > (
-         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
-       )
-       and m.txid < %2$s
-       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-       and (m.consumer_id is null or m.consumer_id = reader)%4$s
-     order by m.lane, m.txid, m.seq
-     limit max_messages
-  )
-$sql$, source, before, lane, condition);
-
--- The condition that a message has not expired, for a queue whose messages may.
-create function not_expired(queue_id int) returns text
-language sql
-stable
-set search_path from current
-return case when (select q.expiry from queue q where q.id = queue_id) then ' and (m.expires_at is null or m.expires_at > started)' else '' end;
-
--- Where a page of a lane is read from.
---   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
---   late    the whole ring, and first the messages of transactions that were open when prev_snapshot was taken
---   part    the segments of part.part, before part.before: see 39_window_segments.sql
-create function page_source(queue_id int, lane text, kind text) returns text
-language plpgsql
-set search_path from current
-as $generate$
-declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)', not_expired(queue_id));
-begin
-  if kind = 'window' then
-    return window_messages;
-  elsif kind = 'late' then
-    return format($sql$
-  (
-    select m.*
-      from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-     cross join lateral (
-       select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
-         from message_%1$s m
-        where m.lane = %2$s
-          and m.txid = late.txid
-          and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-          and (m.consumer_id is null or m.consumer_id = reader)%3$s
-        order by m.lane, m.txid, m.seq
-        limit max_messages
-     ) m
-     where late.txid >= position.last_txid
-       and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-     limit max_messages
-  )
-  union all
-$sql$, queue_id, lane, not_expired(queue_id)) || window_messages;
-  end if;
-  -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-  return format('(select m.* from (%s) m order by m.txid, m.seq)', (
-    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
-      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
-  ));
-end
-$generate$;
-
--- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
--- on txid beside the upper bound: see 43_batch_messages.sql.
-create function expired_between(queue_id int, lane text, txid text, seq text) returns text
-language sql
-immutable
-return format($sql$(
-               select count(*)
-                 from (
-                   select m.*
-                     from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-                    cross join lateral (
-                      select * from message_%1$s m
-                       where m.lane = %2$s and m.txid = late.txid
-                         and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
-                         and m.seq <= case when late.txid = %3$s then %4$s else 9223372036854775807 end
-                    ) m
-                    where late.txid >= position.last_txid and late.txid <= %3$s and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-                   union all
-                   select *
-                     from message_%1$s m
-                    where m.lane = %2$s
-                      and (m.txid, m.seq) > (
-                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
-                      and (m.txid, m.seq) <= (%3$s, %4$s)
-                      and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-                 ) m
-                where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
-             )$sql$, queue_id, lane, txid, seq);
-
--- The statement that reads one page of a window, appends the batch row and returns the messages.
-create function receive_page(queue_id int, lane text, kind text) returns text
-language plpgsql
-set search_path from current
-as $generate$
-declare
-  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
-  is_last_page constant text := 'p.messages < max_messages' || case when kind = 'part' then ' and not part.more' else '' end;
-begin
-  return format($sql$
-    return query
-    with window_messages as materialized (
-      select *
-        from (
-          %2$s
-        ) page
-       limit max_messages
-    ),
-    picked as (
-      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
-        from window_messages w
-      having count(*) > 0
-    ),
-    new_batch as (
-      insert into batch_%1$s (
-        segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
-        first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, created_at, lease_until,
-        rate_until
-      )
-      select current_segment, reader, %4$s, position.n + 1,
-             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
-             -- a window is stored once per segment, its further batches refer to it
-             case when not k.keeps_window then position.prev_snapshot end,
-             case when not k.keeps_window then position.next_snapshot end,
-             case when k.keeps_window then position.window_n else position.n + 1 end,
-             case when not k.keeps_window then position.window_segments end,
-             case when not k.keeps_window then position.window_mins end,
-             case when not k.keeps_window then position.window_maxs end,
-             p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, %6$s, %3$s,
-             -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, started, clock_timestamp() + lease,
-             rate_from + p.messages * rate_step
-        from picked p,
-             (select position.segment = current_segment and attempt_no = 1 and position.window_n is not null) as k(keeps_window),
-             -- offset 0: evaluated once
-             (
-               select case when position.n %% 64 = 0
-                        then move_settled_line(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::settled_line)
-                        else (position.settled_before, position.still_open)::settled_line
-                      end as line
-               offset 0
-             ) l
-      returning id, lease_until
-    )
-    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
-      from window_messages m
-     cross join new_batch b;
-$sql$, queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
-    case lane_by when 'priority' then lane else 'null::int' end,
-    case when not_expired(queue_id) = '' then 'position.expired' else 'position.expired + expired + ' || expired_between(queue_id, lane,
-      format('case when %s then pg_snapshot_xmax(position.next_snapshot) else p.txids[p.messages] end', is_last_page),
-      format('case when %s then 0 else p.seqs[p.messages] end', is_last_page)) end);
-end
-$generate$;
-
--- The statements that read a window part by part, and return from the function with the first page that has something; empty for a ring
--- that is not worth it.
-create function receive_parts(queue_id int, lane text) returns text
-language plpgsql
-set search_path from current
-as $generate$
-begin
-  if segment_count(queue_id) <= segments_looked_into() then
-    return '';
-  end if;
-  return format($parts$
-    if attempt_no = 1 and position.last_txid >= pg_snapshot_xmax(position.prev_snapshot) then
-      if position.window_segments is null then
-        select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
-          from find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
-        -- stored again, with what was found out
-        position.window_n := null;
-      end if;
-      from_txid := position.last_txid;
-      loop
-        select * into part from window_part(position.window_segments, position.window_mins, position.window_maxs, from_txid);
-        -- a segment younger than this function: this once, look into all
-        exit when part.before is null or not part.part <@ %3$L::int[];
-        %2$s
-        if found then
-          return;
-        end if;
-        from_txid := part.before;
-      end loop;
-      continue when part.before is null;
-    end if;
-$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane);
-end
-$generate$;
 
 -- The statements that read the cursor of a consumer in a lane, its newest batch row, from some table of batches. A window is stored in the
 -- row that took it, in the same table.
