@@ -2109,11 +2109,15 @@ begin
   perform require_read_committed('send with a dedupe_key');
   perform pg_advisory_xact_lock(hashtextextended(wanted, hashint8extended(queue_uid, lock_seed('dedupe', 0))));
   pointer := pg_sequence_last_value('dedupe_pointer');
-  select d.message_id into first_id
-    from dedupe d
-   where d.segment in (pointer_segment(pointer), (pointer_segment(pointer) + 2) % 3)
-     and d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp()
-   limit 1;
+  -- by name: a look at the parent would lock the third table too, until this transaction ends
+  case pointer_segment(pointer)
+    when 0 then first_id := (select d.message_id from (select * from dedupe_0 union all select * from dedupe_2) d
+      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp() limit 1);
+    when 1 then first_id := (select d.message_id from (select * from dedupe_1 union all select * from dedupe_0) d
+      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp() limit 1);
+    when 2 then first_id := (select d.message_id from (select * from dedupe_2 union all select * from dedupe_1) d
+      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp() limit 1);
+  end case;
   if first_id is not null then
     return first_id;
   end if;

@@ -101,6 +101,23 @@ test("keys are found across a rotation, and the table is truncated when all have
   expect(await drain(a)).toEqual(["short", "first", "next", "again"]);
 });
 
+test("a sender keeps nobody from truncating the table that has run out", async () => {
+  await b.query("begin");
+  await sendKey(b, "open");
+  for (const [table, isFree] of [
+    [0, false],
+    [1, true],
+    [2, false],
+  ]) {
+    await a.query("begin");
+    const lock = a.query(`lock table only pgque.dedupe_${table} in access exclusive mode nowait`);
+    if (isFree) await lock;
+    else await expect(lock).rejects.toMatchObject({ code: "55P03" });
+    await a.query("rollback");
+  }
+  await b.query("commit");
+});
+
 test("a sender that has looked for its key before the pointer moved on twice is found by the next", async () => {
   await b.query("begin");
   await b.query("lock table pgque.dedupe_0 in exclusive mode");
