@@ -38,6 +38,34 @@ export async function unsubscribe(db: Connection, queue: string, consumer: strin
   return Number(removed) === 1;
 }
 
+/** `consumer` null: the queue. */
+export async function setPaused(
+  db: Connection,
+  queue: string,
+  consumer: string | null,
+  paused: boolean,
+): Promise<boolean> {
+  const changed = await db.value(
+    (s) => `select ${s}.${paused ? "pause" : "resume"}(queue => $1, consumer => $2) as value`,
+    [queue, consumer],
+    { queue, ...(consumer === null ? {} : { consumer }) },
+  );
+  return Number(changed) === 1;
+}
+
+/** `consumer` null: all of them. */
+export async function purge(db: Connection, queue: string, consumer: string | null): Promise<number> {
+  const purged = await db.value(
+    (s) => `select ${s}.purge(queue => $1, consumer => $2)::text as value`,
+    [queue, consumer],
+    {
+      queue,
+      ...(consumer === null ? {} : { consumer }),
+    },
+  );
+  return Number(purged);
+}
+
 /** `payload` and `options`: JSON texts. */
 export async function send(
   db: Connection,
@@ -83,6 +111,8 @@ export interface ReceivedRow {
   headers: Record<string, unknown>;
   createdAt: Date;
   leasedUntil: Date;
+  priority: number | null;
+  key: string | null;
 }
 
 /** A receive that a crash undoes is only delivered again, so its own transaction need not wait for the disk. An ack waits. */
@@ -100,7 +130,7 @@ export async function receiveMessages(
     (s) => `
       select batch_id::text, message_id::text, attempt, type, payload, headers::text,
              (date_part('epoch', created_at) * 1000)::bigint::text as created_ms,
-             (date_part('epoch', leased_until) * 1000)::bigint::text as leased_ms${db.commitsEachStatement ? withoutWaiting : ""}
+             (date_part('epoch', leased_until) * 1000)::bigint::text as leased_ms, priority::text, key${db.commitsEachStatement ? withoutWaiting : ""}
         from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4, lease => $5::interval)`,
     [queue, consumer, worker, max, milliseconds(leaseMs)],
     { queue, consumer },
@@ -114,6 +144,8 @@ export async function receiveMessages(
     headers: JSON.parse(String(row["headers"])) ?? {},
     createdAt: new Date(Number(row["created_ms"])),
     leasedUntil: new Date(Number(row["leased_ms"])),
+    priority: row["priority"] === null ? null : Number(row["priority"]),
+    key: typeof row["key"] === "string" ? row["key"] : null,
   }));
 }
 

@@ -19,4 +19,4 @@ export {
   type PgqueErrorDetails,
   type PgqueErrorOptions,
 } from "./errors.ts";
-export type { SendOptions } from "./send-options.ts";
+export type { SendManyOptions, SendOptions } from "./send-options.ts";

@@ -22,6 +22,10 @@ export interface Message<Payload = unknown> {
   readonly headers: Headers;
   /** When it was first sent. */
   readonly createdAt: Date;
+  /** On a queue with `laneBy: "priority"`; null on others. */
+  readonly priority: number | null;
+  /** As given to `send`; null when none was. */
+  readonly key: string | null;
 }
 
 /** A message whose payload does not fit the schema of its queue. It is in the batch, under lease, like the others. */
@@ -39,8 +43,8 @@ export async function readMessages<Output>(
 ): Promise<{ messages: Message<Output>[]; invalid: InvalidMessage[] }> {
   const messages: Message<Output>[] = [];
   const invalid: InvalidMessage[] = [];
-  for (const { id, batchId, attempt, type, payload, headers, createdAt } of rows) {
-    const rest = { id, batchId, attempt, type, headers, createdAt };
+  for (const { id, batchId, attempt, type, payload, headers, createdAt, priority, key } of rows) {
+    const rest = { id, batchId, attempt, type, headers, createdAt, priority, key };
     const decoded = await decodePayload(queue, payload);
     if ("error" in decoded) invalid.push({ message: { ...rest, payload: decoded.unreadable }, error: decoded.error });
     else messages.push({ ...rest, payload: decoded.payload });

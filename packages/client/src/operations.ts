@@ -5,7 +5,15 @@ import { readMessages } from "./message.ts";
 import { integer, name, oneOf, problemsOf, refuse, show, text, type Check } from "./options.ts";
 import { encodePayloads } from "./payload.ts";
 import { sqlOptions, type Queue } from "./queue.ts";
-import { delayMs, dueProblem, encodeSendOptions, type SendOptions, sendChecks } from "./send-options.ts";
+import {
+  delayMs,
+  encodeSendOptions,
+  sendChecks,
+  sendConflicts,
+  sendManyChecks,
+  type SendManyOptions,
+  type SendOptions,
+} from "./send-options.ts";
 import type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";
 
 /** A place in the log of a queue. */
@@ -16,9 +24,18 @@ export interface SubscribeOptions {
   from?: Position | undefined;
   /**
    * `shared`: any number of workers, each with batches of its own. `exclusive`: one batch at a time, in the order of the log, handed out again
-   * on every receive until it is finished; workers refuse it. Default: `shared`.
+   * on every receive until it is finished. `ordered`, on a queue with `laneBy: "key"`: one batch at a time of each lane, so that messages of
+   * one key are handled in order. Workers refuse both. Default: `shared`.
    */
-  mode?: "shared" | "exclusive" | undefined;
+  mode?: "shared" | "exclusive" | "ordered" | undefined;
+  /** What a failed message does to the lane of an ordered consumer: `block` it until it is tried again, or be skipped and come later. Default: `block`. */
+  onFailure?: "block" | "skip" | undefined;
+  /** How many of its messages may be received and not settled, in all workers together. At least 1. Default: no limit. */
+  maxInFlight?: number | undefined;
+  /** How many messages it may receive at once, and as many again, evenly, in each `ratePeriodMs`. At least 1. Default: no limit. */
+  rateLimit?: number | undefined;
+  /** 1 to 86400000 (a day). Default: 1000. */
+  ratePeriodMs?: number | undefined;
 }
 
 export interface ReceiveOptions {
@@ -45,7 +62,14 @@ const defaults = {
 };
 const dayMs = 86_400_000;
 
-const subscribeChecks: Record<keyof SubscribeOptions, Check> = { from, mode: oneOf("shared", "exclusive") };
+const subscribeChecks: Record<keyof SubscribeOptions, Check> = {
+  from,
+  mode: oneOf("shared", "exclusive", "ordered"),
+  onFailure: oneOf("block", "skip"),
+  maxInFlight: integer(1, 2_147_483_647),
+  rateLimit: integer(1, 2_147_483_647),
+  ratePeriodMs: integer(1, dayMs),
+};
 const receiveChecks: Record<keyof ReceiveOptions, Check> = {
   consumer: name,
   max: integer(1, 100_000),
@@ -88,7 +112,14 @@ export class Operations {
    */
   async subscribe(queue: Queue, consumer: string = defaultConsumer, options: SubscribeOptions = {}): Promise<boolean> {
     refuse("subscribe", [name("consumer", consumer), ...problemsOf(options, subscribeChecks)]);
-    return functions.subscribe(this.#db, queue.name, consumer, { ...options, mode: options.mode ?? defaults.mode });
+    return functions.subscribe(this.#db, queue.name, consumer, {
+      from: options.from,
+      mode: options.mode ?? defaults.mode,
+      on_failure: options.onFailure,
+      max_in_flight: options.maxInFlight,
+      rate_limit: options.rateLimit,
+      rate_period: options.ratePeriodMs === undefined ? undefined : options.ratePeriodMs / 1000,
+    });
   }
 
   /**
@@ -114,13 +145,47 @@ export class Operations {
   }
 
   /**
+   * Pauses a consumer, or without one the queue: nothing is received until it is resumed. What is in hand can be settled, and sends go on.
+   *
+   * @returns false when it was paused already
+   * @throws PgqueError CONSUMER_NOT_FOUND
+   */
+  async pause(queue: Queue, consumer?: string): Promise<boolean> {
+    refuse("pause", [consumer === undefined ? undefined : name("consumer", consumer)]);
+    return functions.setPaused(this.#db, queue.name, consumer ?? null, true);
+  }
+
+  /**
+   * Goes on with what `pause` stopped, and wakes idle workers.
+   *
+   * @returns false when it was not paused
+   * @throws PgqueError CONSUMER_NOT_FOUND
+   */
+  async resume(queue: Queue, consumer?: string): Promise<boolean> {
+    refuse("resume", [consumer === undefined ? undefined : name("consumer", consumer)]);
+    return functions.setPaused(this.#db, queue.name, consumer ?? null, false);
+  }
+
+  /**
+   * Throws away what a consumer, or without one every consumer, has not received or settled, and for a whole queue what is delayed. Dead
+   * letters stay. Not in a transaction above READ COMMITTED.
+   *
+   * @returns how many messages that were
+   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   */
+  async purge(queue: Queue, consumer?: string): Promise<number> {
+    refuse("purge", [consumer === undefined ? undefined : name("consumer", consumer)]);
+    return functions.purge(this.#db, queue.name, consumer ?? null);
+  }
+
+  /**
    * Sends one message, at once or later.
    *
-   * @returns its id
+   * @returns its id, or that of the first message with its `dedupeKey`
    * @throws PgqueError PAYLOAD_INVALID, PAYLOAD_NOT_JSON, INVALID_ARGUMENT when it is larger than the queue allows
    */
   async send<Input>(queue: Queue<Input, unknown>, payload: NoInfer<Input>, options: SendOptions = {}): Promise<bigint> {
-    refuse("send", [...problemsOf(options, sendChecks), dueProblem(options)]);
+    refuse("send", [...problemsOf(options, sendChecks), ...sendConflicts(options)]);
     const [json = ""] = await encodePayloads(queue, [payload], false);
     const { all } = encodeSendOptions(queue.name, options);
     return functions.send(this.#db, queue.name, options.type ?? defaults.type, json, all);
@@ -136,17 +201,20 @@ export class Operations {
   async sendMany<Input>(
     queue: Queue<Input, unknown>,
     payloads: readonly NoInfer<Input>[],
-    options: SendOptions = {},
+    options: SendManyOptions = {},
   ): Promise<bigint[]> {
     refuse("sendMany", [
       Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
-      ...problemsOf(options, sendChecks),
-      dueProblem(options),
+      ...problemsOf(options, sendManyChecks),
+      ...sendConflicts(options),
+      Array.isArray(options?.keys) && options.keys.length !== payloads?.length
+        ? `expected as many \`keys\` as payloads (${payloads?.length}), got: ${options.keys.length}`
+        : undefined,
     ]);
     if (payloads.length === 0) return [];
     const texts = await encodePayloads(queue, payloads, true);
-    const { headers, due } = encodeSendOptions(queue.name, options);
-    return functions.sendBatch(this.#db, queue.name, options.type ?? defaults.type, texts, headers, due);
+    const { headers, rest } = encodeSendOptions(queue.name, options);
+    return functions.sendBatch(this.#db, queue.name, options.type ?? defaults.type, texts, headers, rest);
   }
 
   /**

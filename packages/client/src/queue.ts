@@ -25,6 +25,17 @@ export interface QueueOptions {
   payloadBytesMax?: number | undefined;
   /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
   wake?: boolean | undefined;
+  /**
+   * `priority`: higher priorities are received first. `key`: an ordered consumer handles the messages of one key in order. Cannot be changed
+   * later. Default: neither.
+   */
+  laneBy?: "priority" | "key" | undefined;
+  /** How many priorities, or how many messages of different keys an ordered consumer handles at once. 1 to 1024. Default: 10 by priority, 16 by key. */
+  lanes?: number | undefined;
+  /** Every so many batches the lowest priority comes first. At least 2. Default: never. */
+  lowestFirstEvery?: number | undefined;
+  /** Whether messages may be sent with `expiresAfterMs` or `expiresAt`. Default: false. */
+  expiry?: boolean | undefined;
 }
 
 /** What `defineQueue` takes: the settings, and the schema of the payload. */
@@ -54,6 +65,10 @@ const checks: Record<keyof QueueDefinition<StandardSchemaV1>, Check> = {
   maxLagAction: oneOf("warn", "drop"),
   payloadBytesMax: integer(1, 1_000_000_000),
   wake: boolean,
+  laneBy: oneOf("priority", "key"),
+  lanes: integer(1, 1024),
+  lowestFirstEvery: integer(2, 2_147_483_647),
+  expiry: boolean,
 };
 
 /**
@@ -91,6 +106,10 @@ export function sqlOptions(options: QueueOptions): Record<string, unknown> {
     max_lag_action: options.maxLagAction,
     payload_bytes_max: options.payloadBytesMax,
     wake: options.wake,
+    lane_by: options.laneBy,
+    lanes: options.lanes,
+    lowest_first_every: options.lowestFirstEvery,
+    expiry: options.expiry,
   };
 }
 

@@ -117,7 +117,7 @@ describe("a database that cannot be reached", () => {
   });
 
   test("because it never answers, or every connection is in use, is the same error", async () => {
-    await using pgque = new Pgque({ connectionString: database.url, max: 1, connectionTimeoutMillis: 50 });
+    await using pgque = new Pgque({ connectionString: database.url, max: 1, connectionTimeoutMillis: 1500 });
     const held = await pgque.pool.connect();
     expect((await failure(pgque.maintain())).code).toBe("DATABASE_UNREACHABLE");
     held.release();

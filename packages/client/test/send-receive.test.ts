@@ -29,6 +29,8 @@ describe("a message", () => {
         payload: { orderId: 42 },
         headers: { trace: "t-1", depth: { n: 1 } },
         createdAt: expect.any(Date),
+        priority: null,
+        key: null,
       },
     ]);
     expect(batch.messages[0]?.createdAt.getTime()).toBeGreaterThan(before - 60_000);

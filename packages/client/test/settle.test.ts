@@ -131,7 +131,7 @@ describe("bad arguments are refused before anything is sent", () => {
       [
         "expected `headers` to be an object, got: []",
         "expected `type` to be without U+0000, got: '\\x00'",
-        "unknown option `delay`, known: headers, type, delayMs, at",
+        "unknown option `delay`, known: headers, type, delayMs, at, priority, key, expiresAfterMs, expiresAt, dedupeKey, dedupeTtlMs",
       ],
     ],
     ["sendMany", () => pgque.sendMany(q, "ab" as never), ["expected `payloads` to be an array, got: 'ab'"]],
