@@ -3466,7 +3466,7 @@ begin
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;
-    if max_messages = 0 then
+    if max_messages = 0 and reader_mode <> 'ordered' then
       return;
     end if;
   end if;
@@ -3575,6 +3575,8 @@ begin
       -- nothing was left of it, or somebody is just settling it
       continue when (open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null;
     end if;
+    -- a limit is reached, which holds up no rest: it was received before
+    continue when max_messages = 0;
     %3$s
   end loop;
 $lanes$, queue_id, lanes_to_try(queue_id), receive_lane(queue_id, 'from_lane'));
@@ -4925,6 +4927,7 @@ $$;
 -- schema/56_allowance.sql
 
 -- Limits of a consumer: how many of its messages may be in flight, in all its workers together, and how many it may receive in a period.
+-- What was received before and is handed out again in its place, of an exclusive or ordered consumer, comes whatever the limits.
 -- The rate is a token bucket: rate_limit messages at once, and as many again, evenly, in each rate_period. Its state is a time, kept in the
 -- consumer's newest batch rows and so under the cursor's lock: every message moves it on by rate_period / rate_limit, and it may not pass now.
 
@@ -4955,7 +4958,7 @@ begin
 end
 $$;
 
--- How many messages of a consumer are received and not settled.
+-- How many messages of a consumer are received and not settled, but for a rest that waits: nobody has that in hand.
 create function in_flight(queue_id int, consumer_id int) returns bigint
 language sql
 volatile
@@ -4964,7 +4967,7 @@ begin atomic
   select coalesce(sum(s.messages - cardinality(s.settled)), 0)::bigint
     from open_batches(in_flight.queue_id) b
    cross join lateral batch_state(b.batch_id) s
-   where b.consumer_id = in_flight.consumer_id;
+   where b.consumer_id = in_flight.consumer_id and b.waits_until is null;
 end;
 
 -- schema/60_rotate.sql

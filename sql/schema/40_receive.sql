@@ -175,7 +175,7 @@ begin
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;
-    if max_messages = 0 then
+    if max_messages = 0 and reader_mode <> 'ordered' then
       return;
     end if;
   end if;

@@ -70,6 +70,8 @@ begin
       -- nothing was left of it, or somebody is just settling it
       continue when (open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null;
     end if;
+    -- a limit is reached, which holds up no rest: it was received before
+    continue when max_messages = 0;
     %3$s
   end loop;
 $lanes$, queue_id, lanes_to_try(queue_id), receive_lane(queue_id, 'from_lane'));

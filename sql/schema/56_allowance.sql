@@ -1,4 +1,5 @@
 -- Limits of a consumer: how many of its messages may be in flight, in all its workers together, and how many it may receive in a period.
+-- What was received before and is handed out again in its place, of an exclusive or ordered consumer, comes whatever the limits.
 -- The rate is a token bucket: rate_limit messages at once, and as many again, evenly, in each rate_period. Its state is a time, kept in the
 -- consumer's newest batch rows and so under the cursor's lock: every message moves it on by rate_period / rate_limit, and it may not pass now.
 
@@ -29,7 +30,7 @@ begin
 end
 $$;
 
--- How many messages of a consumer are received and not settled.
+-- How many messages of a consumer are received and not settled, but for a rest that waits: nobody has that in hand.
 create function in_flight(queue_id int, consumer_id int) returns bigint
 language sql
 volatile
@@ -38,5 +39,5 @@ begin atomic
   select coalesce(sum(s.messages - cardinality(s.settled)), 0)::bigint
     from open_batches(in_flight.queue_id) b
    cross join lateral batch_state(b.batch_id) s
-   where b.consumer_id = in_flight.consumer_id;
+   where b.consumer_id = in_flight.consumer_id and b.waits_until is null;
 end;

@@ -34,6 +34,26 @@ test("no more than max_in_flight messages are in flight, in all workers together
   expect((await receive(b, "c", 10)).payloads).toEqual(["5"]);
 });
 
+test("a limit does not keep what is left of a batch from being handed out again, and a rest that waits is in nobody's hand", async () => {
+  await a.query("select pgque.drop_queue('q', true)");
+  await makeQueue(a, [], { lane_by: "key", lanes: 1 });
+  await subscribe({ mode: "ordered", max_in_flight: 2, rate_limit: 4, rate_period: "1 day" });
+  await send(a, "1", "2", "3");
+  const got = await receive(a);
+  expect(got.payloads).toEqual(["1", "2"]);
+  await a.query("select pgque.settle($1, retry_ids => $2, retry_after => '{0 s,0 s}')", [got.batch, got.ids]);
+  expect((await a.query("select in_flight::int from pgque.consumer_status('q')")).rows).toEqual([{ in_flight: 0 }]);
+  const again = await receive(a, "c", 100, "1 ms");
+  expect(again).toMatchObject({ payloads: ["1", "2"], attempts: [2, 2] });
+  // nobody settles it, and it is all that may be in flight
+  let third = await receive(b);
+  await until(async () => {
+    if (third.payloads.length === 0) third = await receive(b);
+    return third.payloads.length > 0;
+  }, "its lease has ended");
+  expect(third).toMatchObject({ payloads: ["1", "2"], attempts: [3, 3] });
+});
+
 test("no more than rate_limit messages are received at once, and as many again in each rate_period", async () => {
   await subscribe({ rate_limit: 4, rate_period: "400 ms" });
   await send(a, ...Array.from({ length: 20 }, (_, i) => `${i}`));
