@@ -81,6 +81,27 @@ test("the first minute runs as it is in the README", async () => {
   });
 });
 
+test("the features do what their page says", async () => {
+  await using database = await freshDatabase();
+  const child = spawn(process.execPath, [path.join(root, "docs/examples/features.ts")], {
+    env: { ...process.env, DATABASE_URL: database.url },
+  });
+  const output = { text: "" };
+  child.stdout.on("data", (data: Buffer) => (output.text += data.toString()));
+  child.stderr.on("data", (data: Buffer) => (output.text += data.toString()));
+  const code = await new Promise((resolve) => child.once("close", resolve));
+  const lines = output.text.trim().split("\n");
+  expect({ code, mails: lines.filter((line) => line.startsWith("mails")) }).toEqual({
+    code: 0,
+    mails: ["mails password reset 9", "mails newsletter 0"],
+  });
+  expect(lines.filter((line) => line.startsWith("accounts") && line.endsWith("a"))).toEqual([
+    "accounts open a a",
+    "accounts credit a a",
+  ]);
+  expect(lines.filter((line) => line.startsWith("pushes"))).toEqual(["pushes your taxi is here null"]);
+});
+
 test("the SQL of the README runs as it is", async () => {
   await using database = await freshDatabase();
   const client = await database.connect();

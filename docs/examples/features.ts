@@ -1,0 +1,39 @@
+import { Pgque, defineQueue } from "@pgque/client";
+
+await using pgque = new Pgque(process.env["DATABASE_URL"]);
+
+// higher priorities first; every tenth batch begins with the lowest
+const mails = defineQueue("mails", { laneBy: "priority", lowestFirstEvery: 10 });
+await pgque.ensure(mails);
+await pgque.subscribe(mails);
+await pgque.send(mails, "newsletter");
+await pgque.send(mails, "password reset", { priority: 9 });
+
+// one account's messages in order and one at a time, by any number of workers; a failure holds up its account
+const accounts = defineQueue("accounts", { laneBy: "key" });
+await pgque.ensure(accounts);
+await pgque.subscribe(accounts, "ledger", { mode: "ordered", onFailure: "block" });
+await pgque.sendMany(accounts, ["open a", "open b", "credit a"], { keys: ["a", "b", "a"] });
+
+// sent once, however often the request comes; of no use after a minute; at most ten a second, five at once
+const pushes = defineQueue("pushes", { expiry: true });
+await pgque.ensure(pushes);
+await pgque.subscribe(pushes, "phone", { rateLimit: 10, ratePeriodMs: 1000, maxInFlight: 5 });
+await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", expiresAfterMs: 60_000 });
+await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", expiresAfterMs: 60_000 });
+
+await pgque.pause(mails); // nothing is received; sends go on
+await pgque.resume(mails);
+
+for (const [queue, consumer] of [
+  [mails, "default"],
+  [accounts, "ledger"],
+  [pushes, "phone"],
+] as const) {
+  for (;;) {
+    const batch = await pgque.receive(queue, { consumer });
+    if (batch.id === null) break;
+    for (const { payload, priority, key } of batch.messages) console.log(queue.name, payload, priority ?? key);
+    await batch.ack();
+  }
+}
