@@ -10,7 +10,7 @@ export default defineConfig({
     pool: "forks",
     maxWorkers: 3,
     globalSetup: ["test/support/server.ts"],
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     projects: [
       { extends: true, test: { name: "fast", include: ["**/*.test.ts"], exclude: [...ignored, long, services] } },

@@ -126,8 +126,8 @@ function expectEverythingHappened({ ledger, pointers }: Storm, seconds: number, 
     rotations: pointers.size,
   };
   for (const [what, times] of Object.entries(happened)) expect(times, what).toBeGreaterThan(0);
-  expect(happened.committed).toBeGreaterThan(100 * seconds);
-  expect(happened.rotations, "segments rotate throughout").toBeGreaterThan(seconds);
+  expect(happened.committed).toBeGreaterThan(20 * seconds);
+  expect(happened.rotations, "segments rotate throughout").toBeGreaterThan(3);
 }
 
 /** No row of a queue was updated or deleted, and of the catalog only a few for each time that a pointer moved. */
