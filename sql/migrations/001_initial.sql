@@ -3646,8 +3646,9 @@ begin
 end
 $$;
 
--- All open batches of a queue, whoever's.
-create function open_batches(queue_id int) returns table (
+-- All open batches of a queue, or of one consumer. One statement for all cursors, not open_batches_of for each: a queue may have a
+-- thousand lanes, and to plan it is most of its cost.
+create function open_batches(queue_id int, of_consumer int default null) returns table (
   batch_id bigint,
   segment int,
   consumer_id int,
@@ -3658,14 +3659,29 @@ create function open_batches(queue_id int) returns table (
   lease_until timestamptz,
   waits_until timestamptz
 )
-language sql
+language plpgsql
 volatile
 set search_path from current
-begin atomic
-  select b.batch_id, b.segment, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
-    from cursors(open_batches.queue_id) c
-   cross join lateral open_batches_of(open_batches.queue_id, c.consumer_id, c.lane, c.settled) b;
-end;
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+begin
+  return query execute format($sql$
+    select b.id, b.segment::int, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
+      from cursors(%1$s, $1) c
+     cross join lateral (
+       select * from batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n = any ((c.settled).still_open)
+       union all
+       select * from batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n >= (c.settled).settled_before
+     ) b
+     where b.id is not null
+       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+  $sql$, queue_id) using of_consumer;
+end
+$$;
 
 -- schema/43_batch_messages.sql
 
@@ -4162,7 +4178,7 @@ as $$
 declare
   open record;
 begin
-  select * into open from open_batches(queue_id) b where b.consumer_id = receive_open_batch.consumer_id;
+  select * into open from open_batches(queue_id, consumer_id);
   if open.batch_id is null then
     return;
   end if;
@@ -5538,7 +5554,7 @@ begin
     $sql$, reader.queue_id) into received_per_second using reader.id;
     expired := (select sum(c.expired) from cursors(reader.queue_id, reader.id) c);
     in_flight := in_flight(reader.queue_id, reader.id);
-    open_batches := (select count(*) from open_batches(reader.queue_id) b where b.consumer_id = reader.id);
+    open_batches := (select count(*) from open_batches(reader.queue_id, reader.id));
     return next;
   end loop;
 end
@@ -5729,7 +5745,7 @@ declare
 begin
   perform require_read_committed('receive_coop');
   perform check_name('subconsumer', subconsumer);
-  select b.batch_id into open from open_batches(of_queue) b where b.consumer_id = reader and b.worker = subconsumer limit 1;
+  select b.batch_id into open from open_batches(of_queue, reader) b where b.worker = subconsumer limit 1;
   if open is not null then
     return query
       select m.message_id, open, m.type, m.payload, nullif(m.attempt - 1, 0), m.created_at, null::text, null::text, null::text, null::text
@@ -5776,7 +5792,7 @@ begin
   if (batch_handling in (0, 1)) is not true then
     raise exception using errcode = 'PQ004', message = format('expected batch_handling to be 0 (refuse) or 1 (give back), got: %s', coalesce(batch_handling::text, 'NULL'));
   end if;
-  open := array(select b.batch_id from open_batches(of_queue) b where b.consumer_id = reader and b.worker = subconsumer);
+  open := array(select b.batch_id from open_batches(of_queue, reader) b where b.worker = subconsumer);
   if cardinality(open) = 0 then
     return 0;
   end if;
@@ -5847,7 +5863,7 @@ security definer
 set search_path from current
 begin atomic
   select s.queue_name, s.consumer, coalesce(clock_timestamp() - s.oldest_at, '0'), clock_timestamp() - s.received_at, null::bigint,
-         (select b.batch_id from open_batches(q.id) b where b.consumer_id = c.id limit 1), null::bigint, s.depth, c.mode, s.in_flight, s.open_batches
+         (select b.batch_id from open_batches(q.id, c.id) b limit 1), null::bigint, s.depth, c.mode, s.in_flight, s.open_batches
     from consumer_status(get_consumer_info.queue_name) s
     join queue q on q.name = s.queue_name
     join consumer c on c.queue_id = q.id and c.name = s.consumer

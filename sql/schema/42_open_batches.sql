@@ -59,8 +59,9 @@ begin
 end
 $$;
 
--- All open batches of a queue, whoever's.
-create function open_batches(queue_id int) returns table (
+-- All open batches of a queue, or of one consumer. One statement for all cursors, not open_batches_of for each: a queue may have a
+-- thousand lanes, and to plan it is most of its cost.
+create function open_batches(queue_id int, of_consumer int default null) returns table (
   batch_id bigint,
   segment int,
   consumer_id int,
@@ -71,11 +72,26 @@ create function open_batches(queue_id int) returns table (
   lease_until timestamptz,
   waits_until timestamptz
 )
-language sql
+language plpgsql
 volatile
 set search_path from current
-begin atomic
-  select b.batch_id, b.segment, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
-    from cursors(open_batches.queue_id) c
-   cross join lateral open_batches_of(open_batches.queue_id, c.consumer_id, c.lane, c.settled) b;
-end;
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
+as $$
+begin
+  return query execute format($sql$
+    select b.id, b.segment::int, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
+      from cursors(%1$s, $1) c
+     cross join lateral (
+       select * from batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n = any ((c.settled).still_open)
+       union all
+       select * from batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n >= (c.settled).settled_before
+     ) b
+     where b.id is not null
+       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+  $sql$, queue_id) using of_consumer;
+end
+$$;

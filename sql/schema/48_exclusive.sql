@@ -12,7 +12,7 @@ as $$
 declare
   open record;
 begin
-  select * into open from open_batches(queue_id) b where b.consumer_id = receive_open_batch.consumer_id;
+  select * into open from open_batches(queue_id, consumer_id);
   if open.batch_id is null then
     return;
   end if;

@@ -148,7 +148,7 @@ begin
     $sql$, reader.queue_id) into received_per_second using reader.id;
     expired := (select sum(c.expired) from cursors(reader.queue_id, reader.id) c);
     in_flight := in_flight(reader.queue_id, reader.id);
-    open_batches := (select count(*) from open_batches(reader.queue_id) b where b.consumer_id = reader.id);
+    open_batches := (select count(*) from open_batches(reader.queue_id, reader.id));
     return next;
   end loop;
 end

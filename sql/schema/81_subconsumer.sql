@@ -31,7 +31,7 @@ declare
 begin
   perform require_read_committed('receive_coop');
   perform check_name('subconsumer', subconsumer);
-  select b.batch_id into open from open_batches(of_queue) b where b.consumer_id = reader and b.worker = subconsumer limit 1;
+  select b.batch_id into open from open_batches(of_queue, reader) b where b.worker = subconsumer limit 1;
   if open is not null then
     return query
       select m.message_id, open, m.type, m.payload, nullif(m.attempt - 1, 0), m.created_at, null::text, null::text, null::text, null::text
@@ -78,7 +78,7 @@ begin
   if (batch_handling in (0, 1)) is not true then
     raise exception using errcode = 'PQ004', message = format('expected batch_handling to be 0 (refuse) or 1 (give back), got: %s', coalesce(batch_handling::text, 'NULL'));
   end if;
-  open := array(select b.batch_id from open_batches(of_queue) b where b.consumer_id = reader and b.worker = subconsumer);
+  open := array(select b.batch_id from open_batches(of_queue, reader) b where b.worker = subconsumer);
   if cardinality(open) = 0 then
     return 0;
   end if;

@@ -52,7 +52,7 @@ security definer
 set search_path from current
 begin atomic
   select s.queue_name, s.consumer, coalesce(clock_timestamp() - s.oldest_at, '0'), clock_timestamp() - s.received_at, null::bigint,
-         (select b.batch_id from open_batches(q.id) b where b.consumer_id = c.id limit 1), null::bigint, s.depth, c.mode, s.in_flight, s.open_batches
+         (select b.batch_id from open_batches(q.id, c.id) b limit 1), null::bigint, s.depth, c.mode, s.in_flight, s.open_batches
     from consumer_status(get_consumer_info.queue_name) s
     join queue q on q.name = s.queue_name
     join consumer c on c.queue_id = q.id and c.name = s.consumer
