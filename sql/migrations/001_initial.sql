@@ -3223,6 +3223,19 @@ begin
 end
 $$;
 
+-- How many entries of the indexes of a table, and of those that inherit from it, this session has read lately: since it last reported its
+-- statistics. What an index scan reads is counted at the index, rows that are not visible too.
+create function index_entries_read(source text) returns bigint
+language sql
+volatile
+set search_path from current
+begin atomic
+  select coalesce(sum(pg_stat_get_xact_tuples_returned(x.indexrelid)), 0)::bigint
+    from pg_index x
+   where x.indrelid = index_entries_read.source::regclass
+      or x.indrelid in (select i.inhrelid from pg_inherits i where i.inhparent = index_entries_read.source::regclass);
+end;
+
 -- schema/39_window_segments.sql
 
 -- Where a window's messages lie. A receive that looks into every segment of the ring pays for each of them; with a ring that has grown
@@ -3370,7 +3383,7 @@ begin
   -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
   -- for other reasons
   if expired > 0 or clock_timestamp() - started > interval '10 ms'
-     and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
+     and index_entries_read('message_%1$s') > 1000 then
     insert into batch_%1$s (
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
       still_open, rate_until
@@ -3531,12 +3544,17 @@ begin
      ) o
      where case when o.open then can_be_taken_over(b.worker, b.lease_until, b.waits_until)
              else exists (
-               select from message_%1$s m
-                where m.lane = l.lane
-                  and (m.txid, m.seq) > (
-                    case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end,
-                    case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
-                  and (m.consumer_id is null or m.consumer_id = reader)
+               -- with so many retries of others in front, the lane is tried to move its cursor past them
+               select from (
+                 select m.consumer_id, row_number() over () as number
+                   from message_%1$s m
+                  where m.lane = l.lane
+                    and (m.txid, m.seq) > (
+                      case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end,
+                      case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
+                  limit 1000
+               ) m
+                where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
              ) or exists (
                select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
                  join message_%1$s m on m.lane = l.lane and m.txid = late.txid
@@ -3577,6 +3595,7 @@ begin
     end if;
     -- a limit is reached, which holds up no rest: it was received before
     continue when max_messages = 0;
+    expired := 0;
     %3$s
   end loop;
 $lanes$, queue_id, lanes_to_try(queue_id), receive_lane(queue_id, 'from_lane'));
@@ -4572,7 +4591,7 @@ begin
     get diagnostics moved = row_count;
   end if;
   -- a look at many rows that came in since S is not paid for again. Not one that was slow for other reasons
-  if moved > 0 or (clock_timestamp() - started > interval '10 ms' and pg_stat_get_xact_tuples_fetched(source::regclass) > 1000) then
+  if moved > 0 or (clock_timestamp() - started > interval '10 ms' and index_entries_read(source) > 1000) then
     execute format('insert into %I (n, snapshot, due_at, seq, moved) values ($1, $2, $3, $4, $5)', source || '_log')
       using position.n + 1, seen, new_due_at, new_seq, position.moved + moved;
   end if;

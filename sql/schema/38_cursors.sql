@@ -37,3 +37,16 @@ begin
   $sql$, cursors.queue_id) using of_consumer;
 end
 $$;
+
+-- How many entries of the indexes of a table, and of those that inherit from it, this session has read lately: since it last reported its
+-- statistics. What an index scan reads is counted at the index, rows that are not visible too.
+create function index_entries_read(source text) returns bigint
+language sql
+volatile
+set search_path from current
+begin atomic
+  select coalesce(sum(pg_stat_get_xact_tuples_returned(x.indexrelid)), 0)::bigint
+    from pg_index x
+   where x.indrelid = index_entries_read.source::regclass
+      or x.indrelid in (select i.inhrelid from pg_inherits i where i.inhparent = index_entries_read.source::regclass);
+end;

@@ -79,7 +79,7 @@ begin
   -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
   -- for other reasons
   if expired > 0 or clock_timestamp() - started > interval '10 ms'
-     and (select sum(pg_stat_get_xact_tuples_fetched(i.inhrelid)) from pg_inherits i where i.inhparent = 'message_%1$s'::regclass) > 1000 then
+     and index_entries_read('message_%1$s') > 1000 then
     insert into batch_%1$s (
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
       still_open, rate_until

@@ -26,12 +26,17 @@ begin
      ) o
      where case when o.open then can_be_taken_over(b.worker, b.lease_until, b.waits_until)
              else exists (
-               select from message_%1$s m
-                where m.lane = l.lane
-                  and (m.txid, m.seq) > (
-                    case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end,
-                    case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
-                  and (m.consumer_id is null or m.consumer_id = reader)
+               -- with so many retries of others in front, the lane is tried to move its cursor past them
+               select from (
+                 select m.consumer_id, row_number() over () as number
+                   from message_%1$s m
+                  where m.lane = l.lane
+                    and (m.txid, m.seq) > (
+                      case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end,
+                      case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
+                  limit 1000
+               ) m
+                where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
              ) or exists (
                select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
                  join message_%1$s m on m.lane = l.lane and m.txid = late.txid
@@ -72,6 +77,7 @@ begin
     end if;
     -- a limit is reached, which holds up no rest: it was received before
     continue when max_messages = 0;
+    expired := 0;
     %3$s
   end loop;
 $lanes$, queue_id, lanes_to_try(queue_id), receive_lane(queue_id, 'from_lane'));

@@ -88,7 +88,7 @@ begin
     get diagnostics moved = row_count;
   end if;
   -- a look at many rows that came in since S is not paid for again. Not one that was slow for other reasons
-  if moved > 0 or (clock_timestamp() - started > interval '10 ms' and pg_stat_get_xact_tuples_fetched(source::regclass) > 1000) then
+  if moved > 0 or (clock_timestamp() - started > interval '10 ms' and index_entries_read(source) > 1000) then
     execute format('insert into %I (n, snapshot, due_at, seq, moved) values ($1, $2, $3, $4, $5)', source || '_log')
       using position.n + 1, seen, new_due_at, new_seq, position.moved + moved;
   end if;

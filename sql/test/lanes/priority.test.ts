@@ -122,3 +122,14 @@ test("segments rotate when every lane is received, and cursors of idle lanes are
   expect(rows).toEqual([{ depth: 0, in_flight: 0 }]);
   expect(await updatesAndDeletes(a)).toEqual([]);
 });
+
+test("what has expired is counted in the lane that it was passed over in, and in no other", async () => {
+  await a.query(`select pgque.create_queue('short', '{"lane_by": "priority", "expiry": true}')`);
+  await a.query(`select pgque.subscribe('short', 'c', '{"mode": "shared", "from": "earliest"}')`);
+  await a.query(`select pgque.send('short', 't', 'gone', '{"priority": 3, "expires_at": "2020-01-01T00:00:00Z"}')`);
+  await a.query(`select pgque.send('short', 't', 'here', '{"priority": 1}')`);
+  const { rows } = await a.query("select payload from pgque.receive_messages('short', 'c')");
+  expect(rows).toEqual([{ payload: "here" }]);
+  const { rows: status } = await a.query("select expired::int from pgque.consumer_status('short')");
+  expect(status).toEqual([{ expired: 1 }]);
+});
