@@ -1561,6 +1561,8 @@ declare
   taken pg_snapshot;
 begin
   perform require_read_committed('set_queue_config');
+  -- who is just subscribing has cursors for the lanes there were
+  perform pg_advisory_xact_lock(lock_key('subscribe', queue_id));
   select * into old from queue q where q.id = queue_id;
   if options ? 'lane_by' then
     raise exception using
@@ -1600,7 +1602,7 @@ exception
     raise exception using
       errcode = 'PQ004',
       message = format('queue %s is in use', quote_literal(old.name)),
-      hint = 'A transaction that has sent to it is open. Try again.';
+      hint = 'A transaction that has sent to it, or subscribed, is open. Try again.';
 end
 $$;
 
@@ -4613,20 +4615,22 @@ declare
   moved bigint := 0;
 begin
   for target in
-    execute format('select r.queue_uid, q.id from (select distinct d.queue_uid from (%s) d) r left join queue q on q.uid = r.queue_uid order by q.id', delayed_rows(source))
+    execute format('select r.queue_uid, q.id, q.lane_by from (select distinct d.queue_uid from (%s) d) r left join queue q on q.uid = r.queue_uid order by q.id', delayed_rows(source))
       using old_snapshot, old_due_at, old_seq, new_due_at, new_seq, seen
   loop
     if target.id is null then
       moved := moved + 1;
       continue;
     end if;
+    -- lanes may have been added since a message was sent whose transaction was open then: the lane of a key is found anew
     execute format($sql$
       insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
+      select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, %4$s, d.key, d.expires_at, d.type, d.payload, d.headers
         from (%3$s) d
        where d.queue_uid = $7
        order by d.due_at, d.seq
-    $sql$, target.id, pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', target.id)::regclass)), delayed_rows(source))
+    $sql$, target.id, pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', target.id)::regclass)), delayed_rows(source),
+    case when target.lane_by = 'key' then format('lane_of_%s(d.key, d.id)', target.id) else 'd.lane' end)
       using old_snapshot, old_due_at, old_seq, new_due_at, new_seq, seen, target.queue_uid;
     get diagnostics delivered = row_count;
     moved := moved + delivered;

@@ -64,6 +64,8 @@ declare
   taken pg_snapshot;
 begin
   perform require_read_committed('set_queue_config');
+  -- who is just subscribing has cursors for the lanes there were
+  perform pg_advisory_xact_lock(lock_key('subscribe', queue_id));
   select * into old from queue q where q.id = queue_id;
   if options ? 'lane_by' then
     raise exception using
@@ -103,7 +105,7 @@ exception
     raise exception using
       errcode = 'PQ004',
       message = format('queue %s is in use', quote_literal(old.name)),
-      hint = 'A transaction that has sent to it is open. Try again.';
+      hint = 'A transaction that has sent to it, or subscribed, is open. Try again.';
 end
 $$;
 
