@@ -1230,7 +1230,7 @@ begin
   if value is null and param not in ('max_lag', 'lowest_first_every') then
     raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
   end if;
-  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  perform lock_queue_functions(of_queue);
   if param in ('lane_by', 'lanes') then
     perform add_lanes(of_queue, jsonb_build_object(param, value));
   else
@@ -1645,7 +1645,7 @@ begin
     settings.rate_limit := (options ->> 'rate_limit')::int;
   end if;
   settings.rate_period := coalesce(option_interval(options, 'rate_period', '1 day'), settings.rate_period);
-  if settings.on_failure not in ('block', 'skip') or settings.max_in_flight < 1 or settings.rate_limit < 1
+  if (settings.on_failure in ('block', 'skip')) is not true or settings.max_in_flight < 1 or settings.rate_limit < 1
      or settings.rate_limit > extract(epoch from settings.rate_period) * 1000000 then
     raise exception numeric_value_out_of_range;
   end if;
@@ -1697,7 +1697,7 @@ declare
   changed int;
 begin
   if consumer is null then
-    perform pg_advisory_xact_lock(lock_key('registry', 0));
+    perform lock_queue_functions(of_queue);
     update queue q set paused = set_paused.paused where q.id = of_queue and q.paused <> set_paused.paused;
     get diagnostics changed = row_count;
     -- it is written into the function that receives, so that a queue that is not paused need not look
@@ -2019,6 +2019,9 @@ begin
   perform require_read_committed('purge');
   if consumer is not null then
     perform require_consumer(of_queue, consumer);
+  else
+    -- first, as for whoever configures the queue: then come the locks of its subscribers
+    perform lock_queue_functions(of_queue);
   end if;
   for reader in select s.consumer, s.depth from consumer_status(queue) s where purge.consumer is null or s.consumer = purge.consumer loop
     perform seek(queue, reader.consumer, 'latest');
@@ -2027,7 +2030,6 @@ begin
   if consumer is null then
     purged := purged + delayed_count((select q.uid from queue q where q.id = of_queue));
     -- under a new number: what is delayed for the old one is delivered to nobody
-    perform pg_advisory_xact_lock(lock_key('registry', 0));
     update queue q set uid = default where q.id = of_queue;
     perform generate_functions(of_queue);
     if not exists (select from consumer c where c.queue_id = of_queue) then

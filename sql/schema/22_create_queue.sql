@@ -87,7 +87,7 @@ begin
   if value is null and param not in ('max_lag', 'lowest_first_every') then
     raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
   end if;
-  perform pg_advisory_xact_lock(lock_key('registry', 0));
+  perform lock_queue_functions(of_queue);
   if param in ('lane_by', 'lanes') then
     perform add_lanes(of_queue, jsonb_build_object(param, value));
   else

@@ -17,7 +17,7 @@ begin
     settings.rate_limit := (options ->> 'rate_limit')::int;
   end if;
   settings.rate_period := coalesce(option_interval(options, 'rate_period', '1 day'), settings.rate_period);
-  if settings.on_failure not in ('block', 'skip') or settings.max_in_flight < 1 or settings.rate_limit < 1
+  if (settings.on_failure in ('block', 'skip')) is not true or settings.max_in_flight < 1 or settings.rate_limit < 1
      or settings.rate_limit > extract(epoch from settings.rate_period) * 1000000 then
     raise exception numeric_value_out_of_range;
   end if;
@@ -69,7 +69,7 @@ declare
   changed int;
 begin
   if consumer is null then
-    perform pg_advisory_xact_lock(lock_key('registry', 0));
+    perform lock_queue_functions(of_queue);
     update queue q set paused = set_paused.paused where q.id = of_queue and q.paused <> set_paused.paused;
     get diagnostics changed = row_count;
     -- it is written into the function that receives, so that a queue that is not paused need not look

@@ -15,6 +15,9 @@ begin
   perform require_read_committed('purge');
   if consumer is not null then
     perform require_consumer(of_queue, consumer);
+  else
+    -- first, as for whoever configures the queue: then come the locks of its subscribers
+    perform lock_queue_functions(of_queue);
   end if;
   for reader in select s.consumer, s.depth from consumer_status(queue) s where purge.consumer is null or s.consumer = purge.consumer loop
     perform seek(queue, reader.consumer, 'latest');
@@ -23,7 +26,6 @@ begin
   if consumer is null then
     purged := purged + delayed_count((select q.uid from queue q where q.id = of_queue));
     -- under a new number: what is delayed for the old one is delivered to nobody
-    perform pg_advisory_xact_lock(lock_key('registry', 0));
     update queue q set uid = default where q.id = of_queue;
     perform generate_functions(of_queue);
     if not exists (select from consumer c where c.queue_id = of_queue) then
