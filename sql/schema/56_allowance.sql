@@ -21,7 +21,7 @@ begin
     select greatest(max(c.rate_until), clock_timestamp() - settings.rate_period) into rate_from from cursors(queue_id, consumer_id) c;
     -- a setting that has changed may have left it later
     rate_from := least(rate_from, clock_timestamp());
-    allowed := least(allowed, floor(extract(epoch from clock_timestamp() - rate_from) / extract(epoch from rate_step) + 1e-6)::int);
+    allowed := least(allowed, floor(extract(epoch from clock_timestamp() - rate_from) / extract(epoch from rate_step) + 1e-6))::int;
   end if;
   if settings.max_in_flight is not null then
     allowed := least(allowed, settings.max_in_flight - in_flight(queue_id, consumer_id));
@@ -30,14 +30,17 @@ begin
 end
 $$;
 
--- How many messages of a consumer are received and not settled, but for a rest that waits: nobody has that in hand.
+-- How many messages of a consumer are received and not settled. Those of an ordered consumer whose batch waits, or may be handed out again,
+-- are in nobody's hands: counted, they would keep themselves from being handed out.
 create function in_flight(queue_id int, consumer_id int) returns bigint
 language sql
 volatile
 set search_path from current
 begin atomic
   select coalesce(sum(s.messages - cardinality(s.settled)), 0)::bigint
-    from open_batches(in_flight.queue_id) b
+    from consumer c
+   cross join lateral open_batches(in_flight.queue_id, c.id) b
    cross join lateral batch_state(b.batch_id) s
-   where b.consumer_id = in_flight.consumer_id and b.waits_until is null;
+   where c.id = in_flight.consumer_id
+     and case when c.mode = 'ordered' then b.waits_until is null and not can_be_taken_over(b.worker, b.lease_until, b.waits_until) else true end;
 end;

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
+import { blocked } from "../../../test/support/interleave.ts";
 import { until } from "../../../test/support/until.ts";
 import { ack, drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
 import { updatesAndDeletes } from "../support/statistics.ts";
@@ -193,4 +194,49 @@ test.each([
 ])("set_consumer_config %s to %s is refused", async (param, value) => {
   await subscribe({ rate_period: 2 });
   await expect(set(param, value)).rejects.toMatchObject({ code: "PQ004" });
+});
+
+test("what an ordered consumer's lost lease or failure leaves waiting is in nobody's hands, and does not keep itself from being handed out", async () => {
+  await a.query(`select pgque.create_queue('keys', '{"lane_by": "key"}')`);
+  await a.query(
+    `select pgque.subscribe('keys', 'c', '{"mode": "ordered", "from": "earliest", "max_in_flight": 1, "on_failure": "block"}')`,
+  );
+  await a.query(`select pgque.send('keys', 't', n::text, '{"key": "k"}') from generate_series(1, 2) as n`);
+  const receiveOne = async (lease: string): Promise<{ batch_id: string; message_id: string; payload: string }[]> =>
+    (await a.query("select * from pgque.receive_messages('keys', 'c', null, 10, $1)", [lease])).rows;
+  const left = (await receiveOne("1 ms"))[0];
+  expect(left?.payload).toBe("1");
+  let again: typeof left;
+  await until(async () => ([again] = await receiveOne("30 s")) && again !== undefined, "it is handed out again");
+  expect(again?.payload).toBe("1");
+  expect(await receiveOne("30 s")).toEqual([]);
+  await a.query("select pgque.nack(batch_id => $1, message_ids => array[$2]::bigint[], retry_after => '10 ms')", [
+    again?.batch_id,
+    again?.message_id,
+  ]);
+  await until(async () => ([again] = await receiveOne("30 s")) && again !== undefined, "its time has come");
+  expect(again?.payload).toBe("1");
+});
+
+test("the highest rate that a consumer may have is one that it can receive at", async () => {
+  await subscribe({ rate_limit: 2_147_483_647, rate_period: "1 day" });
+  await send(a, "1");
+  expect((await receive(a)).payloads).toEqual(["1"]);
+});
+
+test("a queue that grows is paused when it has grown", async () => {
+  await subscribe({});
+  const observer = await database.connect();
+  for (let i = 0; i < 3; i += 1) {
+    await fillSegment(a);
+    if (i < 2) while ((await maintain(a)) > 0);
+  }
+  await a.query("begin");
+  await maintain(a);
+  expect((await ring(a)).bytes).toHaveLength(4);
+  const paused = await blocked(observer, b, "select pgque.pause('q')");
+  await a.query("commit");
+  await paused.result;
+  await b.query("select pgque.resume('q')");
+  expect(await drain(a)).toHaveLength(300);
 });
