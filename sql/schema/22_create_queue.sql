@@ -88,6 +88,12 @@ begin
     raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
   end if;
   perform lock_queue_functions(of_queue);
+  if param = 'expiry' and value::boolean is false and (select q.expiry from queue q where q.id = of_queue) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expiry of queue %s cannot be switched off', quote_literal(queue)),
+      hint = 'What was sent with an end of its life keeps it. Send without one.';
+  end if;
   if param in ('lane_by', 'lanes') then
     perform add_lanes(of_queue, jsonb_build_object(param, value));
   else

@@ -94,7 +94,9 @@ test.each([
   await expect(sendWith(a, options, "x")).rejects.toMatchObject({ code: "PQ004", message });
 });
 
-test("a queue whose messages do not expire says so, until it is told otherwise", async () => {
+test("a queue whose messages do not expire says so, until it is told otherwise, for good", async () => {
+  await a.query("select pgque.drop_queue('q', true)");
+  await makeQueue(a);
   await a.query("select pgque.set_queue_config('q', 'expiry', 'false')");
   await expect(sendWith(a, past, "x")).rejects.toMatchObject({
     code: "PQ004",
@@ -103,4 +105,9 @@ test("a queue whose messages do not expire says so, until it is told otherwise",
   await a.query("select pgque.set_queue_config('q', 'expiry', 'true')");
   await sendWith(a, past, "x");
   expect(await drain(a)).toEqual([]);
+  // what was delivered then could not be given back: a batch that is read again has nothing that had expired
+  await expect(a.query("select pgque.set_queue_config('q', 'expiry', 'false')")).rejects.toMatchObject({
+    code: "PQ004",
+    message: "expiry of queue 'q' cannot be switched off",
+  });
 });
