@@ -4113,6 +4113,10 @@ declare
   mode record;
 begin
   perform require_receive(caller, batch_queue(batch_id));
+  retry_ids := coalesce(retry_ids, '{}');
+  retry_after := coalesce(retry_after, '{}');
+  reasons := coalesce(reasons, '{}');
+  release_ids := coalesce(release_ids, '{}');
   if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
     raise exception using
       errcode = 'PQ004',
@@ -4416,7 +4420,7 @@ begin
          where b.message_id <> all (state.settled)
            and (r.id is not null or release_ids is null or b.message_id = any (release_ids))
       ) m;
-    if rest.failed = 0 and cardinality(retry_ids) > 0 and release_ids is null then
+    if rest.failed = 0 and release_ids is null then
       return 0;
     end if;
     exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);

@@ -130,6 +130,10 @@ declare
   mode record;
 begin
   perform require_receive(caller, batch_queue(batch_id));
+  retry_ids := coalesce(retry_ids, '{}');
+  retry_after := coalesce(retry_after, '{}');
+  reasons := coalesce(reasons, '{}');
+  release_ids := coalesce(release_ids, '{}');
   if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
     raise exception using
       errcode = 'PQ004',

@@ -194,7 +194,7 @@ begin
          where b.message_id <> all (state.settled)
            and (r.id is not null or release_ids is null or b.message_id = any (release_ids))
       ) m;
-    if rest.failed = 0 and cardinality(retry_ids) > 0 and release_ids is null then
+    if rest.failed = 0 and release_ids is null then
       return 0;
     end if;
     exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);

@@ -190,6 +190,15 @@ describe("One key's messages are handled in order, by one worker at a time", () 
   });
 });
 
+test("a nack of nothing leaves a batch as it is, and a settle with null acks the rest", async () => {
+  await subscribe(a, { mode: "ordered" });
+  await sendWith(a, { key: k }, "1", "2");
+  const got = await receive(a);
+  expect(await nack(got, [])).toBe(0);
+  await a.query("select pgque.settle($1, array[$2]::bigint[], '{0 s}', null, null)", [got.batch, got.ids[0]]);
+  expect(await drain(a)).toEqual(["1"]);
+});
+
 test("maintenance wakes an idle worker for a rest whose time has come", async () => {
   await subscribe(a, { mode: "ordered" });
   let notified = 0;
