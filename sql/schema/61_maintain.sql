@@ -26,7 +26,12 @@ begin
   if queue is not null then
     perform require_queue(queue);
   end if;
-  done := maintain_delayed() + rotate_heartbeats() + rotate_dedupe() + rotate_firings();
+  done := rotate_heartbeats() + rotate_dedupe() + rotate_firings();
+  if done > 0 then
+    -- what was truncated is locked until the transaction ends, for heartbeats, senders and whoever asks who is alive
+    return done;
+  end if;
+  done := maintain_delayed();
   for of_queue in
     select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() limit maintained_at_once_max()
   loop

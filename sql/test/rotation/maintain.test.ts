@@ -69,3 +69,19 @@ test("maintain_all maintains every queue, each in a transaction of its own", asy
   await a.query("begin");
   await expect(a.query("call pgque.maintain_all()")).rejects.toMatchObject({ code: "2D000" });
 });
+
+test("a truncation of heartbeats is the last thing done, too: living workers wait for its lock", async () => {
+  await a.query("insert into pgque.heartbeat values (1, 'gone', clock_timestamp() - interval '1 hour')");
+  await a.query(
+    "select setval('pgque.heartbeat_pointer', ((extract(epoch from clock_timestamp()) - 660) * 1000)::bigint << 10)",
+  );
+  const current = async (): Promise<number> =>
+    (await a.query("select pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1')) as n")).rows[0].n;
+  await a.query("select pgque.maintain('one')");
+  expect((await a.query("select from pgque.heartbeat")).rowCount).toBe(0);
+  expect(await current()).toBe(0);
+  await until(async () => {
+    await a.query("select pgque.maintain('one')");
+    return (await current()) !== 0;
+  }, "the pointer moves on");
+});
