@@ -49,8 +49,12 @@ begin
     case
       when settings.lane_by = 'key' then format('(l.lane + %s - (coalesce(pg_sequence_last_value(''batch_seq_%s''), 0) %% %s)) %% %s',
         settings.lanes, queue_id, settings.lanes, settings.lanes)
-      when settings.lowest_first_every is not null then format('case when pg_sequence_last_value(''batch_seq_%s'') %% %s = 0 then l.lane else -l.lane end',
-        queue_id, settings.lowest_first_every)
+      when settings.lowest_first_every is not null then format($order$case when (
+          -- counted for each consumer: by the queue's batches, of two that take turns one would always have it and the other never
+          select nullif(sum(c.n - 1), 0)
+            from generate_series(0, %2$s) as o(lane)
+           cross join lateral (select b.n from batch_%1$s b where b.consumer_id = reader and b.lane = o.lane order by b.n desc limit 1) c
+        ) %% %3$s = 0 then l.lane else -l.lane end$order$, queue_id, settings.lanes - 1, settings.lowest_first_every)
       else '-l.lane'
     end);
 end

@@ -70,6 +70,17 @@ test("every so many batches the lowest priority comes first, if the queue says s
   expect(order).toEqual(["high 1", "high 2", "high 3", "starved 1", "high 4", "high 5", "starved 2", "high 6"]);
 });
 
+test("… counted for each consumer, so that it comes to all of them when they take turns", async () => {
+  await make({ lowest_first_every: 2 });
+  await subscribe(a, { mode: "shared" }, "d");
+  for (const priority of [0, 9]) await sendWith(a, { priority }, ...Array<string>(10).fill(`${priority}`));
+  const got: Record<string, string[]> = { c: [], d: [] };
+  for (let i = 0; i < 6; i += 1)
+    for (const consumer of ["c", "d"]) got[consumer]?.push(...(await receive(a, consumer, 1)).payloads);
+  expect(got["d"]).toEqual(got["c"]);
+  expect(got["d"]?.toSorted()).toEqual(["0", "0", "9", "9", "9", "9"]);
+});
+
 test("what commits late is found in its lane, and nothing comes twice from a lane that is read in pages", async () => {
   await make();
   await b.query("begin");
