@@ -33,9 +33,12 @@ begin
     recovered := recovered + recover_batch(batch)::int;
     exit when clock_timestamp() - started > interval '250 ms';
   end loop;
+  if (select q.paused from queue q where q.id = recover.queue_id) then
+    return recovered;
+  end if;
   if exists (select from consumer c where c.queue_id = recover.queue_id and c.mode <> 'shared') and exists (
     select from open_batches(queue_id) b
-      join consumer c on c.id = b.consumer_id
+      join consumer c on c.id = b.consumer_id and not c.paused
      where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
   ) then
     perform wake(queue_id);

@@ -214,3 +214,26 @@ test("maintenance wakes an idle worker for a rest whose time has come", async ()
   }, "the idle worker is notified");
   expect((await receive(a)).payloads).toEqual(["k1"]);
 });
+
+test("… but not while the consumer, or the queue, is paused", async () => {
+  await subscribe(a, { mode: "ordered" });
+  let notified = 0;
+  b.on("notification", () => (notified += 1));
+  await b.query(`listen "pgque_q"`);
+  await sendWith(a, { key: k }, "k1");
+  await nack(await receive(a), ["1"], "0 s");
+  await b.query("select pgque.raise_idle_flag('q')");
+  for (const paused of [["q", "c"], ["q"]]) {
+    const args = paused.map((name) => `'${name}'`).join(", ");
+    await a.query(`select pgque.pause(${args})`);
+    await maintain(a);
+    await b.query("select 1");
+    expect(notified).toBe(0);
+    await a.query(`select pgque.resume(${args})`);
+    await b.query("select 1");
+    notified = 0;
+  }
+  await maintain(a);
+  await b.query("select 1");
+  expect(notified).toBe(1);
+});
