@@ -1341,6 +1341,10 @@ begin
   perform require_home();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
+  if options ->> 'max_in_flight' is not null then
+    -- first, as for whoever configures the queue
+    perform lock_queue_functions(of_queue);
+  end if;
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
   select c.mode into existing_mode from consumer c where c.queue_id = of_queue and c.name = subscribe.consumer;
   if existing_mode <> options ->> 'mode' then
@@ -1370,6 +1374,9 @@ begin
   settings.mode := coalesce(options ->> 'mode', 'exclusive');
   settings.paused := false;
   perform add_consumer(settings, coalesce(start_from, 'latest'));
+  if settings.max_in_flight is not null then
+    perform generate_ack(of_queue);
+  end if;
   return 1;
 end
 $$;
@@ -1684,11 +1691,17 @@ begin
       message = format('unknown option of a consumer, or no value for it: %L, %L', param, value),
       hint = format('Known options: %s.', array_to_string(known, ', '));
   end if;
+  if param = 'max_in_flight' then
+    perform lock_queue_functions(require_queue(queue));
+  end if;
   select c.* into settings from consumer c where c.id = reader for update;
   settings := consumer_settings(settings, jsonb_build_object(param, value));
   update consumer c
      set on_failure = settings.on_failure, max_in_flight = settings.max_in_flight, rate_limit = settings.rate_limit, rate_period = settings.rate_period
    where c.id = reader;
+  if param = 'max_in_flight' then
+    perform generate_ack(settings.queue_id);
+  end if;
   return 1;
 end
 $$;
@@ -3831,6 +3844,28 @@ begin
 end
 $$;
 
+-- Whether a consumer of the queue may have only so many messages in flight: what is settled then makes room for more, and whoever sleeps is
+-- woken for it. The usual ack has this written into it, or not.
+create function has_in_flight_limit(queue_id int) returns boolean
+language sql
+stable
+set search_path from current
+begin atomic
+  select exists (select from consumer c where c.queue_id = has_in_flight_limit.queue_id and c.max_in_flight is not null);
+end;
+
+create function wake_for_room(queue_id int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if has_in_flight_limit(queue_id) then
+    perform wake(queue_id);
+  end if;
+end
+$$;
+
 -- Settles some messages of a batch, or with final = true all that are not settled yet. Returns those it settled; null when
 -- the batch is unknown, finished, or its lease was taken away.
 create function settle_messages(batch_id bigint, message_ids bigint[], final boolean) returns bigint[]
@@ -3852,6 +3887,7 @@ begin
       return fresh;
     end if;
     if append_outcome(batch_id, state.last_n + 1, final or cardinality(state.settled) + cardinality(fresh) = state.messages, fresh) then
+      perform wake_for_room(batch_queue(batch_id));
       return fresh;
     end if;
   end loop;
@@ -3919,12 +3955,12 @@ begin
   end case;
   if not found then
     return ack_by_number(batch);
-  end if;
+  end if;%3$s
   return 1;
 end
 $ack$;
 revoke all on function ack_%1$s(bigint) from public
-$ddl$, queue_id, branches);
+$ddl$, queue_id, branches, case when has_in_flight_limit(queue_id) then format(E'\n  perform wake(%s);', queue_id) else '' end);
 end
 $generate$;
 
@@ -4432,6 +4468,7 @@ begin
   perform give_back(batch_id, rest.leaving, rest.leaving_after, rest.leaving_reasons);
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
   perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
+  perform wake_for_room(batch_queue(batch_id));
   return rest.failed;
 end
 $$;

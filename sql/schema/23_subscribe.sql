@@ -20,6 +20,10 @@ begin
   perform require_home();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
+  if options ->> 'max_in_flight' is not null then
+    -- first, as for whoever configures the queue
+    perform lock_queue_functions(of_queue);
+  end if;
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
   select c.mode into existing_mode from consumer c where c.queue_id = of_queue and c.name = subscribe.consumer;
   if existing_mode <> options ->> 'mode' then
@@ -49,6 +53,9 @@ begin
   settings.mode := coalesce(options ->> 'mode', 'exclusive');
   settings.paused := false;
   perform add_consumer(settings, coalesce(start_from, 'latest'));
+  if settings.max_in_flight is not null then
+    perform generate_ack(of_queue);
+  end if;
   return 1;
 end
 $$;

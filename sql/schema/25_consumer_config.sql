@@ -50,11 +50,17 @@ begin
       message = format('unknown option of a consumer, or no value for it: %L, %L', param, value),
       hint = format('Known options: %s.', array_to_string(known, ', '));
   end if;
+  if param = 'max_in_flight' then
+    perform lock_queue_functions(require_queue(queue));
+  end if;
   select c.* into settings from consumer c where c.id = reader for update;
   settings := consumer_settings(settings, jsonb_build_object(param, value));
   update consumer c
      set on_failure = settings.on_failure, max_in_flight = settings.max_in_flight, rate_limit = settings.rate_limit, rate_period = settings.rate_period
    where c.id = reader;
+  if param = 'max_in_flight' then
+    perform generate_ack(settings.queue_id);
+  end if;
   return 1;
 end
 $$;

@@ -45,6 +45,28 @@ begin
 end
 $$;
 
+-- Whether a consumer of the queue may have only so many messages in flight: what is settled then makes room for more, and whoever sleeps is
+-- woken for it. The usual ack has this written into it, or not.
+create function has_in_flight_limit(queue_id int) returns boolean
+language sql
+stable
+set search_path from current
+begin atomic
+  select exists (select from consumer c where c.queue_id = has_in_flight_limit.queue_id and c.max_in_flight is not null);
+end;
+
+create function wake_for_room(queue_id int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if has_in_flight_limit(queue_id) then
+    perform wake(queue_id);
+  end if;
+end
+$$;
+
 -- Settles some messages of a batch, or with final = true all that are not settled yet. Returns those it settled; null when
 -- the batch is unknown, finished, or its lease was taken away.
 create function settle_messages(batch_id bigint, message_ids bigint[], final boolean) returns bigint[]
@@ -66,6 +88,7 @@ begin
       return fresh;
     end if;
     if append_outcome(batch_id, state.last_n + 1, final or cardinality(state.settled) + cardinality(fresh) = state.messages, fresh) then
+      perform wake_for_room(batch_queue(batch_id));
       return fresh;
     end if;
   end loop;
@@ -133,12 +156,12 @@ begin
   end case;
   if not found then
     return ack_by_number(batch);
-  end if;
+  end if;%3$s
   return 1;
 end
 $ack$;
 revoke all on function ack_%1$s(bigint) from public
-$ddl$, queue_id, branches);
+$ddl$, queue_id, branches, case when has_in_flight_limit(queue_id) then format(E'\n  perform wake(%s);', queue_id) else '' end);
 end
 $generate$;
 

@@ -202,6 +202,7 @@ begin
   perform give_back(batch_id, rest.leaving, rest.leaving_after, rest.leaving_reasons);
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
   perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
+  perform wake_for_room(batch_queue(batch_id));
   return rest.failed;
 end
 $$;

@@ -91,6 +91,34 @@ test("the rate is kept across rotation, which takes the batches away that it was
   expect(await updatesAndDeletes(a)).toEqual([]);
 });
 
+test.each(["subscribe", "set_consumer_config"])(
+  "with a limit in flight, set by %s, what is settled wakes an idle worker: there is room",
+  async (how) => {
+    if (how === "subscribe") await subscribe({ max_in_flight: 3 });
+    else {
+      await subscribe({});
+      await set("max_in_flight", "3");
+    }
+    let notified = 0;
+    b.on("notification", () => (notified += 1));
+    await b.query(`listen "pgque_q"`);
+    await send(a, "1", "2", "3", "4", "5", "6", "7");
+    await b.query("select pgque.raise_idle_flag('q')");
+    const settled = [
+      "ack($1)",
+      "ack($1, $2::bigint[])",
+      "nack(batch_id => $1, message_ids => $2::bigint[], retry_after => '1 hour')",
+      "settle($1, retry_ids => $2::bigint[], retry_after => '{1 hour}')",
+    ];
+    for (const [i, call] of settled.entries()) {
+      const got = await receive(a, "c", 1);
+      await a.query(`select pgque.${call}`, call.includes("$2") ? [got.batch, got.ids] : [got.batch]);
+      await b.query("select 1");
+      expect(notified, call).toBe(i + 1);
+    }
+  },
+);
+
 test("an idle worker that a limit has kept something from is woken by maintenance", async () => {
   await subscribe({ rate_limit: 1, rate_period: "50 ms" });
   let notified = 0;
