@@ -1940,7 +1940,7 @@ end;
 -- Rights to one queue, for roles that are not to have them to all.
 
 -- Lets a role send to a queue, or receive from it: privilege is send or receive. Gives it what else it needs, which is USAGE on the schema
--- and the functions that everybody calls. To receive includes to subscribe, unsubscribe and seek, as any consumer of the queue.
+-- and the functions that everybody calls. To receive includes to subscribe, unsubscribe and seek, for whatever consumer of the queue.
 create function grant_queue(queue text, role_name text, privilege text) returns void
 language plpgsql
 volatile
@@ -2328,8 +2328,7 @@ select generate_dispatchers();
 
 -- schema/30_send.sql
 
--- Sending. One generated function per queue does the work: its statements are static, so their plans are kept, which
--- doubles the rate.
+-- Sending. One generated function per queue does the work: its statements are static, so their plans are kept.
 
 -- What send and send_batch of a queue have beside seq, id, type, payload and headers, if the queue has lanes or messages that expire.
 -- columns, one, many: the columns, and their values for one message and for one of many, m. unnested, names: what else is unnested for m.
@@ -2999,6 +2998,15 @@ $$;
 -- What a receive reads: the parts of its statement that say which messages, in which order, from which tables. 40_receive.sql says how a
 -- cursor works.
 
+-- What the main part of a window is read after, (txid, seq): the position of a cursor, or the end of the earlier snapshot while the position is
+-- still among the late messages. position: what has last_txid and last_seq.
+create function main_part_after("position" text, prev text) returns text
+language sql
+immutable
+return format(
+  '(case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then pg_snapshot_xmax(%2$s) else %1$s.last_txid end, '
+    || 'case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then -1 else %1$s.last_seq end)', "position", prev);
+
 -- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
 create function messages_of_window(source text, lane text, before text, condition text) returns text
 language sql
@@ -3008,17 +3016,14 @@ return format($sql$
     select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
       from %1$s
        and m.lane = %3$s
-       and (m.txid, m.seq) > (
-         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
-       )
+       and (m.txid, m.seq) > %5$s
        and m.txid < %2$s
        and pg_visible_in_snapshot(m.txid, position.next_snapshot)
        and (m.consumer_id is null or m.consumer_id = reader)%4$s
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before, lane, condition);
+$sql$, source, before, lane, condition, main_part_after('position', 'position.prev_snapshot'));
 
 -- The condition that a message has not expired, for a queue whose messages may.
 create function not_expired(queue_id int) returns text
@@ -3091,14 +3096,12 @@ return format($sql$(
                    select *
                      from message_%1$s m
                     where m.lane = %2$s
-                      and (m.txid, m.seq) > (
-                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
+                      and (m.txid, m.seq) > %5$s
                       and (m.txid, m.seq) <= (%3$s, %4$s)
                       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
                  ) m
                 where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
-             )$sql$, queue_id, lane, txid, seq);
+             )$sql$, queue_id, lane, txid, seq, main_part_after('position', 'position.prev_snapshot'));
 
 -- schema/37_receive_page.sql
 
@@ -3572,9 +3575,7 @@ begin
                  select m.consumer_id, row_number() over () as number
                    from message_%1$s m
                   where m.lane = l.lane
-                    and (m.txid, m.seq) > (
-                      case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end,
-                      case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
+                    and (m.txid, m.seq) > %4$s
                   limit 1000
                ) m
                 where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
@@ -3597,7 +3598,8 @@ begin
            cross join lateral (select b.n from batch_%1$s b where b.consumer_id = reader and b.lane = o.lane order by b.n desc limit 1) c
         ) %% %3$s = 0 then l.lane else -l.lane end$order$, queue_id, settings.lanes - 1, settings.lowest_first_every)
       else '-l.lane'
-    end);
+    end,
+    main_part_after('b', 's.prev'));
 end
 $generate$;
 
@@ -3637,17 +3639,8 @@ $generate$;
 -- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
 -- hours does not make whoever looks for open ones read all that was received since.
 
--- The batches of one cursor that are open. The newest row, n, says where to look.
-create function open_batches_of(queue_id int, consumer_id int, lane int, line settled_line) returns table (
-  n bigint,
-  batch_id bigint,
-  segment int,
-  first_txid xid8,
-  first_seq bigint,
-  worker text,
-  lease_until timestamptz,
-  waits_until timestamptz
-)
+-- The numbers of the batches of one cursor that are open.
+create function open_numbers(queue_id int, consumer_id int, lane int, line settled_line) returns setof bigint
 language plpgsql
 volatile
 set search_path from current
@@ -3659,7 +3652,7 @@ as $$
 begin
   -- two scans: with OR there would be one, from the beginning of the ring
   return query execute format($sql$
-    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
+    select b.n
       from (
         select * from batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
         union all
@@ -3682,7 +3675,7 @@ as $$
 declare
   settled_before constant bigint := greatest((line).settled_before, n - 64);
   open constant bigint[] := array(
-    select b.n from open_batches_of(queue_id, consumer_id, lane, line) b where b.n < settled_before order by b.n
+    select o.n from open_numbers(queue_id, consumer_id, lane, line) as o(n) where o.n < settled_before order by o.n
   );
 begin
   if cardinality(open) > 100 then
@@ -3692,7 +3685,7 @@ begin
 end
 $$;
 
--- All open batches of a queue, or of one consumer. One statement for all cursors, not open_batches_of for each: a queue may have a
+-- All open batches of a queue, or of one consumer. One statement for all cursors, not one for each: a queue may have a
 -- thousand lanes, and to plan it is most of its cost.
 create function open_batches(queue_id int, of_consumer int default null) returns table (
   batch_id bigint,
@@ -4968,14 +4961,12 @@ begin
        select m.id, m.seq, m.consumer_id, m.created_at
          from message_%1$s m
         where m.lane = p.lane
-          and (m.txid, m.seq) > (
-            case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
-            case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
+          and (m.txid, m.seq) > %2$s
         order by m.lane, m.txid, m.seq
         limit 100
      ) m
      where m.consumer_id is null and m.id = m.seq
-  $sql$, queue_id) into oldest_at using consumer_id;
+  $sql$, queue_id, main_part_after('p', 'p.prev')) into oldest_at using consumer_id;
   return oldest_at;
 end
 $$;
@@ -5171,9 +5162,7 @@ begin
                select from message_%1$s_%2$s m
                 where m.lane = p.lane
                   and (m.consumer_id is null or m.consumer_id = p.consumer_id)
-                  and (m.txid, m.seq) > (
-                    case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
-                    case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
+                  and (m.txid, m.seq) > %3$s
              )
              -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
              and not exists (
@@ -5185,7 +5174,7 @@ begin
              )
            )
       from cursors(%1$s, $1) p
-  $sql$, queue_id, segment) into received using consumer_id;
+  $sql$, queue_id, segment, main_part_after('p', 'p.prev')) into received using consumer_id;
   return received;
 end
 $$;

@@ -1,7 +1,7 @@
 -- Rights to one queue, for roles that are not to have them to all.
 
 -- Lets a role send to a queue, or receive from it: privilege is send or receive. Gives it what else it needs, which is USAGE on the schema
--- and the functions that everybody calls. To receive includes to subscribe, unsubscribe and seek, as any consumer of the queue.
+-- and the functions that everybody calls. To receive includes to subscribe, unsubscribe and seek, for whatever consumer of the queue.
 create function grant_queue(queue text, role_name text, privilege text) returns void
 language plpgsql
 volatile

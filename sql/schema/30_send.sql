@@ -1,5 +1,4 @@
--- Sending. One generated function per queue does the work: its statements are static, so their plans are kept, which
--- doubles the rate.
+-- Sending. One generated function per queue does the work: its statements are static, so their plans are kept.
 
 -- What send and send_batch of a queue have beside seq, id, type, payload and headers, if the queue has lanes or messages that expire.
 -- columns, one, many: the columns, and their values for one message and for one of many, m. unnested, names: what else is unnested for m.

@@ -1,6 +1,15 @@
 -- What a receive reads: the parts of its statement that say which messages, in which order, from which tables. 40_receive.sql says how a
 -- cursor works.
 
+-- What the main part of a window is read after, (txid, seq): the position of a cursor, or the end of the earlier snapshot while the position is
+-- still among the late messages. position: what has last_txid and last_seq.
+create function main_part_after("position" text, prev text) returns text
+language sql
+immutable
+return format(
+  '(case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then pg_snapshot_xmax(%2$s) else %1$s.last_txid end, '
+    || 'case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then -1 else %1$s.last_seq end)', "position", prev);
+
 -- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
 create function messages_of_window(source text, lane text, before text, condition text) returns text
 language sql
@@ -10,17 +19,14 @@ return format($sql$
     select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
       from %1$s
        and m.lane = %3$s
-       and (m.txid, m.seq) > (
-         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-         case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end
-       )
+       and (m.txid, m.seq) > %5$s
        and m.txid < %2$s
        and pg_visible_in_snapshot(m.txid, position.next_snapshot)
        and (m.consumer_id is null or m.consumer_id = reader)%4$s
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before, lane, condition);
+$sql$, source, before, lane, condition, main_part_after('position', 'position.prev_snapshot'));
 
 -- The condition that a message has not expired, for a queue whose messages may.
 create function not_expired(queue_id int) returns text
@@ -93,11 +99,9 @@ return format($sql$(
                    select *
                      from message_%1$s m
                     where m.lane = %2$s
-                      and (m.txid, m.seq) > (
-                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end,
-                        case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
+                      and (m.txid, m.seq) > %5$s
                       and (m.txid, m.seq) <= (%3$s, %4$s)
                       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
                  ) m
                 where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
-             )$sql$, queue_id, lane, txid, seq);
+             )$sql$, queue_id, lane, txid, seq, main_part_after('position', 'position.prev_snapshot'));

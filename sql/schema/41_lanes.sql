@@ -31,9 +31,7 @@ begin
                  select m.consumer_id, row_number() over () as number
                    from message_%1$s m
                   where m.lane = l.lane
-                    and (m.txid, m.seq) > (
-                      case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end,
-                      case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
+                    and (m.txid, m.seq) > %4$s
                   limit 1000
                ) m
                 where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
@@ -56,7 +54,8 @@ begin
            cross join lateral (select b.n from batch_%1$s b where b.consumer_id = reader and b.lane = o.lane order by b.n desc limit 1) c
         ) %% %3$s = 0 then l.lane else -l.lane end$order$, queue_id, settings.lanes - 1, settings.lowest_first_every)
       else '-l.lane'
-    end);
+    end,
+    main_part_after('b', 's.prev'));
 end
 $generate$;
 

@@ -4,17 +4,8 @@
 -- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
 -- hours does not make whoever looks for open ones read all that was received since.
 
--- The batches of one cursor that are open. The newest row, n, says where to look.
-create function open_batches_of(queue_id int, consumer_id int, lane int, line settled_line) returns table (
-  n bigint,
-  batch_id bigint,
-  segment int,
-  first_txid xid8,
-  first_seq bigint,
-  worker text,
-  lease_until timestamptz,
-  waits_until timestamptz
-)
+-- The numbers of the batches of one cursor that are open.
+create function open_numbers(queue_id int, consumer_id int, lane int, line settled_line) returns setof bigint
 language plpgsql
 volatile
 set search_path from current
@@ -26,7 +17,7 @@ as $$
 begin
   -- two scans: with OR there would be one, from the beginning of the ring
   return query execute format($sql$
-    select b.n, b.id, b.segment::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
+    select b.n
       from (
         select * from batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
         union all
@@ -49,7 +40,7 @@ as $$
 declare
   settled_before constant bigint := greatest((line).settled_before, n - 64);
   open constant bigint[] := array(
-    select b.n from open_batches_of(queue_id, consumer_id, lane, line) b where b.n < settled_before order by b.n
+    select o.n from open_numbers(queue_id, consumer_id, lane, line) as o(n) where o.n < settled_before order by o.n
   );
 begin
   if cardinality(open) > 100 then
@@ -59,7 +50,7 @@ begin
 end
 $$;
 
--- All open batches of a queue, or of one consumer. One statement for all cursors, not open_batches_of for each: a queue may have a
+-- All open batches of a queue, or of one consumer. One statement for all cursors, not one for each: a queue may have a
 -- thousand lanes, and to plan it is most of its cost.
 create function open_batches(queue_id int, of_consumer int default null) returns table (
   batch_id bigint,

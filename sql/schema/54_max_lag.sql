@@ -21,14 +21,12 @@ begin
        select m.id, m.seq, m.consumer_id, m.created_at
          from message_%1$s m
         where m.lane = p.lane
-          and (m.txid, m.seq) > (
-            case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
-            case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
+          and (m.txid, m.seq) > %2$s
         order by m.lane, m.txid, m.seq
         limit 100
      ) m
      where m.consumer_id is null and m.id = m.seq
-  $sql$, queue_id) into oldest_at using consumer_id;
+  $sql$, queue_id, main_part_after('p', 'p.prev')) into oldest_at using consumer_id;
   return oldest_at;
 end
 $$;

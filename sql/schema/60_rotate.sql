@@ -99,9 +99,7 @@ begin
                select from message_%1$s_%2$s m
                 where m.lane = p.lane
                   and (m.consumer_id is null or m.consumer_id = p.consumer_id)
-                  and (m.txid, m.seq) > (
-                    case when p.last_txid < pg_snapshot_xmax(p.prev) then pg_snapshot_xmax(p.prev) else p.last_txid end,
-                    case when p.last_txid < pg_snapshot_xmax(p.prev) then -1 else p.last_seq end)
+                  and (m.txid, m.seq) > %3$s
              )
              -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
              and not exists (
@@ -113,7 +111,7 @@ begin
              )
            )
       from cursors(%1$s, $1) p
-  $sql$, queue_id, segment) into received using consumer_id;
+  $sql$, queue_id, segment, main_part_after('p', 'p.prev')) into received using consumer_id;
   return received;
 end
 $$;

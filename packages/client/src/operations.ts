@@ -2,11 +2,10 @@ import { Batch } from "./batch.ts";
 import type { Connection } from "./connection.ts";
 import * as functions from "./functions.ts";
 import { readMessages } from "./message.ts";
-import { integer, name, oneOf, problemsOf, refuse, show, text, type Check } from "./options.ts";
+import { integer, name, problemsOf, refuse, show, text, type Check } from "./options.ts";
 import { encodePayloads } from "./payload.ts";
 import { sqlOptions, type Queue } from "./queue.ts";
 import {
-  delayMs,
   encodeSendOptions,
   sendChecks,
   sendConflicts,
@@ -14,29 +13,17 @@ import {
   type SendManyOptions,
   type SendOptions,
 } from "./send-options.ts";
-import type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";
-
-/** A place in the log of a queue. */
-export type Position = "earliest" | "latest" | Date;
-
-export interface SubscribeOptions {
-  /** Where a new consumer begins; a time means the first message kept that was sent at or after it, and all behind that. Default: the first consumer of a queue at the earliest message kept, later ones with what is sent from now on. */
-  from?: Position | undefined;
-  /**
-   * `shared`: any number of workers, each with batches of its own. `exclusive`: one batch at a time, in the order of the log, handed out again
-   * on every receive until it is finished. `ordered`, on a queue with `laneBy: "key"`: one batch at a time of each lane, so that messages of
-   * one key are handled in order. Workers refuse both. Default: `shared`.
-   */
-  mode?: "shared" | "exclusive" | "ordered" | undefined;
-  /** What a failed message does to the lane of an ordered consumer: `block` it until it is tried again, or be skipped and come later. Default: `block`. */
-  onFailure?: "block" | "skip" | undefined;
-  /** How many of its messages may be received and not settled, in all workers together. At least 1. Default: no limit. */
-  maxInFlight?: number | undefined;
-  /** How many messages it may receive at once, and as many again, evenly, in each `ratePeriodMs`. At least 1. Default: no limit. */
-  rateLimit?: number | undefined;
-  /** 1 to 86400000 (a day). Default: 1000. */
-  ratePeriodMs?: number | undefined;
-}
+import {
+  id,
+  ids,
+  nackChecks,
+  retryProblems,
+  settleChecks,
+  storable,
+  type NackOptions,
+  type SettleOptions,
+} from "./settle-options.ts";
+import { from, subscribeChecks, type Position, type SubscribeOptions } from "./subscribe-options.ts";
 
 export interface ReceiveOptions {
   /** Which consumer receives. It must be subscribed. Default: `default`. */
@@ -62,25 +49,12 @@ const defaults = {
 };
 const dayMs = 86_400_000;
 
-const subscribeChecks: Record<keyof SubscribeOptions, Check> = {
-  from,
-  mode: oneOf("shared", "exclusive", "ordered"),
-  onFailure: oneOf("block", "skip"),
-  maxInFlight: integer(1, 2_147_483_647),
-  rateLimit: integer(1, 2_147_483_647),
-  ratePeriodMs: integer(1, dayMs),
-};
 const receiveChecks: Record<keyof ReceiveOptions, Check> = {
   consumer: name,
   max: integer(1, 100_000),
   worker: text,
   leaseMs: integer(1, 7 * dayMs),
 };
-
-const nackChecks: Record<keyof NackOptions, Check> = { retryAfterMs: delayMs, reason };
-// an unknown name here could be a retry that is acked instead
-const settleChecks: Record<keyof SettleOptions, Check> = { retry: array, release: ids };
-const retryChecks: Record<keyof Retry, Check> = { id, afterMs: delayMs, reason };
 
 /**
  * What can be done with queues, on one connection or pool. Every method throws a `PgqueError`: INVALID_OPTION before anything is sent;
@@ -350,46 +324,4 @@ export class Operations {
   async nextDueInMs(): Promise<number | null> {
     return functions.nextDueInMs(this.#db);
   }
-}
-
-function from(name: string, value: unknown): string | undefined {
-  if (value instanceof Date && !Number.isNaN(value.getTime())) return undefined;
-  return (
-    oneOf("earliest", "latest")(name, value) &&
-    `expected \`${name}\` to be "earliest", "latest" or a valid Date, got: ${show(value)}`
-  );
-}
-
-function id(name: string, value: unknown): string | undefined {
-  return typeof value === "bigint" ? undefined : `expected \`${name}\` to be a bigint, got: ${show(value)}`;
-}
-
-function ids(name: string, value: unknown): string | undefined {
-  return Array.isArray(value) && value.every((v) => typeof v === "bigint")
-    ? undefined
-    : `expected \`${name}\` to be an array of bigints, got: ${show(value)}`;
-}
-
-function array(name: string, value: unknown): string | undefined {
-  return Array.isArray(value) ? undefined : `expected \`${name}\` to be an array, got: ${show(value)}`;
-}
-
-/** What is wrong with each retry; `id` and `afterMs` must be there. */
-function retryProblems(retry: readonly Retry[] | undefined): string[] {
-  if (!Array.isArray(retry)) return [];
-  return retry.flatMap((r: Retry, i) => {
-    const given: unknown = r && { ...r, id: r.id ?? null, afterMs: r.afterMs ?? null };
-    return problemsOf(given, retryChecks).map((problem) => `retry[${i}]: ${problem}`);
-  });
-}
-
-function reason(name: string, value: unknown): string | undefined {
-  return value === undefined || value === null || typeof value === "string"
-    ? undefined
-    : `expected \`${name}\` to be a string, got: ${show(value)}`;
-}
-
-/** A reason is often the message of somebody's error: what Postgres cannot store must not keep a batch from being settled. */
-function storable(reason: string | null | undefined): string | null {
-  return reason?.replaceAll("\0", "\u{FFFD}").toWellFormed() ?? null;
 }

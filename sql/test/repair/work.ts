@@ -203,7 +203,7 @@ export async function work(database: TestDatabase): Promise<Ledger> {
   return ledger;
 }
 
-/** Everything that was not settled comes once, nothing that was, and the queues go on as any others. */
+/** Everything that was not settled comes once, nothing that was, and the queues go on like others. */
 export async function checkRepaired(database: TestDatabase, ledger: Ledger): Promise<void> {
   const client = await database.connect();
   await client.query(
