@@ -419,6 +419,24 @@ begin
 end
 $$;
 
+-- schema/13_check_max_messages.sql
+
+-- How many messages people ask to look at, or to do something with, at once.
+create function check_max_messages(max_messages int, most int) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if (max_messages between 1 and most) is not true then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected max_messages to be an integer from 1 to %s, got: %s', most, coalesce(max_messages::text, 'NULL')),
+      hint = 'Call again for more.';
+  end if;
+end
+$$;
+
 -- schema/13_check_name.sql
 
 -- Queue and consumer names: any Unicode, 1 to 57 bytes (the wake-up channel is "pgque_" and the queue's name, and
@@ -439,9 +457,102 @@ begin
 end
 $$;
 
+-- schema/13_check_options.sql
+
+-- Options that people set: what each may be, and everything that is wrong with those they gave, said at once.
+
+-- What an option may be. By kind:
+--   integer   from lowest to highest
+--   interval  from lowest to highest, an interval or a number of seconds
+--   span      the same, longer than 0 and at most highest
+--   boolean   true or false
+--   text      any string
+--   word      one of those in lowest, which commas separate
+create type option_kind as (name text, kind text, lowest text, highest text, may_be_null boolean);
+
+-- Whether a value is one that the option may have.
+create function is_option_value(value jsonb, of option_kind) returns boolean
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  given constant text := value #>> '{}';
+begin
+  if given is null then
+    return (of).may_be_null;
+  end if;
+  return case (of).kind
+    when 'integer' then given ~ '^-?[0-9]{1,19}$' and given::numeric between (of).lowest::numeric and (of).highest::numeric
+    when 'interval' then given::interval between (of).lowest::interval and (of).highest::interval
+    when 'span' then given::interval > '0' and given::interval <= (of).highest::interval
+    when 'boolean' then given::boolean is not null
+    when 'text' then jsonb_typeof(value) = 'string'
+    when 'word' then given = any (string_to_array((of).lowest, ','))
+  end;
+exception
+  when data_exception then
+    return false;
+end
+$$;
+
+-- What an option may be, in words.
+create function option_expectation(of option_kind) returns text
+language sql
+immutable
+return case (of).kind
+  when 'integer' then format('an integer from %s to %s', (of).lowest, (of).highest)
+  when 'interval' then format('from %s to %s', (of).lowest, (of).highest)
+  when 'span' then format('longer than 0 and at most %s', (of).highest)
+  when 'boolean' then 'true or false'
+  when 'text' then 'a string'
+  when 'word' then regexp_replace(replace((of).lowest, ',', ', '), ', (\w+)$', ' or \1')
+end || case when (of).may_be_null then ', or null' else '' end;
+
+-- The options that are unknown or have a value that they may not have, each with what is wrong. what: whose options, for the message.
+create function option_problems(options jsonb, what text, known option_kind[]) returns table (name text, problem text)
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if jsonb_typeof(options) is distinct from 'object' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected the options of %s to be a JSON object, got: %s', what, coalesce(left(options::text, 100), 'NULL'));
+  end if;
+  return query
+    select o.key,
+           case when k.name is null
+             then format('unknown option of %s: %L', what, left(o.key, 100))
+             else format('expected %s to be %s, got: %s', o.key, option_expectation(k), left(o.value::text, 100))
+           end
+      from jsonb_each(options) as o
+      left join unnest(known) as k on k.name = o.key
+     where k.name is null or not is_option_value(o.value, k)
+     order by k.name is not null, o.key;
+end
+$$;
+
+-- Raises all problems as one error; none of them: returns.
+create function refuse_options(problems text[], known option_kind[]) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if cardinality(problems) > 0 then
+    raise exception using
+      errcode = 'PQ004',
+      message = array_to_string(problems, '; '),
+      hint = format('Nothing was changed. Known options: %s.', (select string_agg(k.name, ', ') from unnest(known) as k));
+  end if;
+end
+$$;
+
 -- schema/14_dead_letter.sql
 
--- Messages whose attempts are used up, with the reason of the last one. Only operators delete from it.
+-- Messages whose attempts are used up, or that were buried, with the reason of the last one. Only operators delete from it.
 create table dead_letter (
   id bigint generated always as identity primary key,
   queue_id int not null references queue on delete cascade,
@@ -461,7 +572,7 @@ create table dead_letter (
 
 create index dead_letter_by_queue on dead_letter (queue_id, id);
 
-comment on table dead_letter is 'Messages whose attempts are used up, with the reason of the last one.';
+comment on table dead_letter is 'Messages whose attempts are used up, or that were buried, with the reason of the last one.';
 
 -- schema/15_types.sql
 
@@ -602,9 +713,9 @@ $$;
 -- costs nothing.
 --
 -- Messages due within an hour wait in "near", all others in "far" until that hour has come. Each of the two is a pair of tables;
--- a sequence says which of them takes inserts. Rows leave a table by being copied, never by DELETE: its log says how far it has
--- been moved, see move_delayed. Once most of a table has been moved, the other one takes over, what is left is copied there and
--- the table is truncated: a copying collector that writes each message about once more.
+-- a sequence says which of them takes inserts. Rows leave a table by being copied, and by DELETE only when a person will not wait
+-- (deliver_delayed): its log says how far it has been moved, see move_delayed. Once most of a table has been moved, the other one takes
+-- over, what is left is copied there and the table is truncated: a copying collector that writes each message about once more.
 
 -- Creates one table and the log of its moves.
 create function create_delayed(name text) returns void
@@ -657,6 +768,11 @@ select create_delayed('delayed_near_1');
 select create_delayed('delayed_far_0');
 select create_delayed('delayed_far_1');
 
+create function delayed_tables() returns text[]
+language sql
+immutable
+return '{delayed_near_0,delayed_near_1,delayed_far_0,delayed_far_1}'::text[];
+
 -- Which table of each store takes inserts, and since when: see segment_pointer.
 create sequence delayed_near_pointer minvalue 0;
 create sequence delayed_far_pointer minvalue 0;
@@ -677,7 +793,8 @@ return format('delayed_%s_%s', store, pointer_segment(pg_sequence_last_value(for
 
 -- schema/18_send_options.sql
 
--- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key.
+-- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key; for a batch dedupe_keys, in parallel with
+-- the payloads.
 
 -- Whether options are such as a queue takes: known ones, headers that are an object, and none that exclude each other. Written into the
 -- expression that asks, which costs a send much less than a call.
@@ -688,7 +805,7 @@ return case when jsonb_typeof(options) = 'object' then
   options - known = '{}'
   and coalesce(jsonb_typeof(options -> 'headers') = 'object', true)
   and not options ?& '{delay,at}' and not options ?& '{expires_after,expires_at}' and not options ?& '{key,keys}'
-  and (options ? 'dedupe_key' or not options ? 'dedupe_ttl')
+  and (options ?| '{dedupe_key,dedupe_keys}' or not options ? 'dedupe_ttl')
 else false end;
 
 -- The options that send, and send_batch, of a queue take.
@@ -698,7 +815,7 @@ stable
 set search_path from current
 begin atomic
   select '{delay,at}'::text[]
-         || case when of_batch then '{}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
+         || case when of_batch then '{dedupe_keys,dedupe_ttl}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
          || case when q.expiry then '{expires_after,expires_at}'::text[] else '{}' end
          || case q.lane_by when 'priority' then '{priority}'::text[] when 'key' then case when of_batch then '{key,keys}'::text[] else '{key}' end else '{}' end
     from queue q
@@ -754,8 +871,10 @@ begin
   if options ?& '{key,keys}' then
     raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
   end if;
-  if options ? 'dedupe_ttl' and not options ? 'dedupe_key' then
-    raise exception using errcode = 'PQ004', message = 'expected dedupe_ttl together with dedupe_key';
+  if options ? 'dedupe_ttl' and not options ?| '{dedupe_key,dedupe_keys}' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected dedupe_ttl together with %s', case when 'dedupe_keys' = any (known) then 'dedupe_keys' else 'dedupe_key' end);
   end if;
 end
 $$;
@@ -1157,98 +1276,8 @@ begin
 end
 $$;
 
--- Options of a queue, checked: an unknown name or a bad value is an error that says what is allowed.
-create function queue_options(options jsonb) returns jsonb
-language plpgsql
-immutable
-set search_path from current
-as $$
-declare
-  known constant text[] := '{max_retries,rotation_bytes,rotation_period,rotation_min_interval,retention,max_lag,max_lag_action,payload_bytes_max,wake,lane_by,lanes,lowest_first_every,expiry}';
-  unknown text;
-begin
-  if jsonb_typeof(options) is distinct from 'object' then
-    raise exception using errcode = 'PQ004', message = format('expected the options of a queue to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
-  end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key <> all (known);
-  if unknown is not null then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('unknown option of a queue: %s', unknown),
-      hint = format('Known options: %s.', array_to_string(known, ', '));
-  end if;
-  return jsonb_strip_nulls(options);
-end
-$$;
-
--- Sets the options of a queue that are named.
-create function configure_queue(queue_id int, options jsonb) returns void
-language plpgsql
-volatile
-set search_path from current
-as $$
-begin
-  update queue q
-     set max_retries = coalesce((options ->> 'max_retries')::int, q.max_retries),
-         rotation_bytes = coalesce((options ->> 'rotation_bytes')::bigint, q.rotation_bytes),
-         rotation_period = coalesce((options ->> 'rotation_period')::interval, q.rotation_period),
-         rotation_min_interval = coalesce((options ->> 'rotation_min_interval')::interval, q.rotation_min_interval),
-         retention = coalesce((options ->> 'retention')::interval, q.retention),
-         max_lag = case when options ? 'max_lag' then (options ->> 'max_lag')::interval else q.max_lag end,
-         max_lag_action = coalesce(options ->> 'max_lag_action', q.max_lag_action),
-         payload_bytes_max = coalesce((options ->> 'payload_bytes_max')::int, q.payload_bytes_max),
-         wake = coalesce((options ->> 'wake')::boolean, q.wake),
-         lane_by = coalesce(options ->> 'lane_by', q.lane_by),
-         lanes = coalesce((options ->> 'lanes')::int, q.lanes),
-         lowest_first_every = case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else q.lowest_first_every end,
-         expiry = coalesce((options ->> 'expiry')::boolean, q.expiry)
-   where q.id = queue_id;
-exception
-  when data_exception or check_violation then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('option of a queue out of range: %s', sqlerrm),
-      hint = 'max_retries 0 to 32000, rotation_bytes >= 8192, rotation_period > 0, rotation_min_interval >= 0, retention 0 to 10 years, max_lag > 0, max_lag_action warn or drop, payload_bytes_max 1 to 1000000000, wake true or false, lane_by priority or key, lanes 1 to 1024, lowest_first_every 2 or more, expiry true or false.';
-end
-$$;
-
--- Sets one option of a queue that exists. An unknown option or a bad value is an error that says what is allowed. NULL is for max_lag and lowest_first_every: none.
--- The options of PgQue's ticker are accepted and do nothing: there are no ticks.
-create function set_queue_config(queue text, param text, value text) returns int
-language plpgsql
-volatile
-security definer
-set search_path from current
-as $$
-declare
-  of_queue constant int := require_queue(queue);
-begin
-  if param in ('ticker_max_count', 'ticker_max_lag', 'ticker_idle_period', 'ticker_paused') then
-    return 1;
-  end if;
-  perform queue_options(jsonb_build_object(param, value));
-  if value is null and param not in ('max_lag', 'lowest_first_every') then
-    raise exception using errcode = 'PQ004', message = format('expected a value for %s, got: NULL', param);
-  end if;
-  perform lock_queue_functions(of_queue);
-  if param = 'expiry' and value::boolean is false and (select q.expiry from queue q where q.id = of_queue) then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('expiry of queue %s cannot be switched off', quote_literal(queue)),
-      hint = 'What was sent with an end of its life keeps it. Send without one.';
-  end if;
-  if param in ('lane_by', 'lanes') then
-    perform add_lanes(of_queue, jsonb_build_object(param, value));
-  else
-    perform configure_queue(of_queue, jsonb_build_object(param, value));
-  end if;
-  -- payload_bytes_max, wake, lanes and expiry are written into them
-  perform generate_functions(of_queue);
-  return 1;
-end
-$$;
-
--- Creates a queue. 1 created, 0 there was one of that name (its options are left alone): to learn that, nobody needs to be an administrator.
+-- Creates a queue. 1 created, 0 there was one of that name (its options are left alone: see change_queue): to learn that, nobody needs to be an
+-- administrator. The options and what they may be: queue_option_kinds. Null or left out: the default. What is wrong with them is said all at once.
 create function create_queue(queue text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile
@@ -1257,10 +1286,9 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
-  checked constant jsonb := queue_options(options);
   new_id int;
 begin
-  perform check_name('queue', queue);
+  perform check_new_queue(options), check_name('queue', queue);
   perform pg_advisory_xact_lock(lock_key('registry', 0));
   if exists (select from queue q where q.name = create_queue.queue) then
     return 0;
@@ -1271,7 +1299,7 @@ begin
     raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
   end if;
   insert into queue (id, name) values (new_id, create_queue.queue);
-  perform configure_queue(new_id, lane_options(checked));
+  perform store_queue(configured_queue(q, lane_options(jsonb_strip_nulls(options)))) from queue q where q.id = new_id;
   perform create_segment_parents(new_id);
   for segment in 0 .. 2 loop
     perform create_segment(new_id, segment);
@@ -1332,12 +1360,10 @@ as $$
 #variable_conflict use_column
 declare
   of_queue constant int := receivable_queue(caller, queue);
-  settings consumer;
-  start_from text;
+  settings constant consumer := new_consumer(of_queue, consumer, options);
+  start_from text := start_position(options ->> 'from');
   existing_mode text;
 begin
-  perform check_subscribe(options);
-  start_from := start_position(options ->> 'from');
   perform require_home();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
@@ -1366,13 +1392,6 @@ begin
       message = format('queue %s has no keys to order by', quote_literal(queue)),
       hint = 'Create it with lane_by = key.';
   end if;
-  settings.rate_period := '1 s';
-  settings.on_failure := 'block';
-  settings := consumer_settings(settings, options);
-  settings.queue_id := of_queue;
-  settings.name := consumer;
-  settings.mode := coalesce(options ->> 'mode', 'exclusive');
-  settings.paused := false;
   perform add_consumer(settings, coalesce(start_from, 'latest'));
   if settings.max_in_flight is not null then
     perform generate_ack(of_queue);
@@ -1405,6 +1424,28 @@ begin
   -- under a new number: what was written for the old one alone is nobody's now
   delete from consumer c where c.id = old.id;
   perform add_consumer(old, start_from);
+end
+$$;
+
+-- The settings of a consumer that is to be subscribed, from options that are checked here, "from" aside.
+create function new_consumer(queue_id int, name text, options jsonb) returns consumer
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  settings consumer;
+begin
+  settings.queue_id := queue_id;
+  settings.name := name;
+  settings.mode := coalesce(options ->> 'mode', 'exclusive');
+  settings.on_failure := 'block';
+  settings.rate_period := '1 s';
+  settings.paused := false;
+  perform check_consumer(settings, options, 'subscribe', array[
+    row('from', 'text', null, null, true), row('mode', 'word', 'exclusive,shared,ordered', null, true)
+  ]::option_kind[]);
+  return configured_consumer(settings, options);
 end
 $$;
 
@@ -1464,30 +1505,6 @@ exception
 end
 $$;
 
-create function check_subscribe(options jsonb) returns void
-language plpgsql
-immutable
-set search_path from current
-as $$
-declare
-  unknown text;
-begin
-  if jsonb_typeof(options) is distinct from 'object' then
-    raise exception using errcode = 'PQ004', message = format('expected the options of subscribe to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
-  end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure', 'max_in_flight', 'rate_limit', 'rate_period');
-  if unknown is not null then
-    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure, max_in_flight, rate_limit, rate_period.';
-  end if;
-  if options ->> 'mode' not in ('exclusive', 'shared', 'ordered') then
-    raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive", "shared" or "ordered", got: %L', options ->> 'mode');
-  end if;
-  if options ? 'on_failure' and options ->> 'mode' is distinct from 'ordered' then
-    raise exception using errcode = 'PQ004', message = 'expected on_failure for a consumer with mode "ordered" alone';
-  end if;
-end
-$$;
-
 -- Removes a consumer: 1 removed, 0 there was none. What it has not received stays for the others.
 create function unsubscribe(queue text, consumer text, caller caller default current_user) returns int
 language plpgsql
@@ -1542,61 +1559,30 @@ $generate$;
 
 -- The options of a new queue with the number of its lanes: ten priorities or 16 slots for keys, unless they say otherwise.
 create function lane_options(options jsonb) returns jsonb
-language plpgsql
+language sql
 immutable
-set search_path from current
-as $$
-begin
-  if options ? 'lanes' and not options ? 'lane_by' then
-    raise exception using
-      errcode = 'PQ004',
-      message = 'expected lanes together with lane_by',
-      hint = 'lane_by = priority or key says which lane a message goes to.';
-  end if;
-  if options ? 'lowest_first_every' and options ->> 'lane_by' is distinct from 'priority' then
-    raise exception using errcode = 'PQ004', message = 'expected lowest_first_every together with lane_by = priority';
-  end if;
-  return jsonb_build_object('lanes', case options ->> 'lane_by' when 'priority' then 10 when 'key' then 16 else 1 end) || options;
-end
-$$;
+return jsonb_build_object('lanes', case options ->> 'lane_by' when 'priority' then 10 when 'key' then 16 else 1 end) || options;
 
--- Changes the number of lanes: to more, never to fewer, and with keys only when nothing is left in those there are, so that the order of
+-- Gives the consumers of a queue cursors for so many lanes, with keys only when nothing is left in those there are, so that the order of
 -- a key is kept. Holds senders up for as long as it looks.
-create function add_lanes(queue_id int, options jsonb) returns void
+create function add_lanes(old queue, lanes int) returns void
 language plpgsql
 volatile
 set search_path from current
 set lock_timeout = '1s'
 as $$
 declare
-  old queue;
-  lanes int;
   taken pg_snapshot;
 begin
-  perform require_read_committed('set_queue_config');
+  perform require_read_committed('change_queue');
   -- who is just subscribing has cursors for the lanes there were
-  perform pg_advisory_xact_lock(lock_key('subscribe', queue_id));
-  select * into old from queue q where q.id = queue_id;
-  if options ? 'lane_by' then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('lane_by of queue %s cannot be changed', quote_literal(old.name)),
-      hint = 'Create another queue, and drop this one when it is drained.';
-  end if;
-  perform configure_queue(queue_id, options);
-  select q.lanes into lanes from queue q where q.id = queue_id;
-  if old.lane_by is null or lanes < old.lanes then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('expected lanes of queue %s to be %s or more, got: %s', quote_literal(old.name), old.lanes, lanes),
-      hint = case when old.lane_by is null then 'It has one lane: it was created without lane_by.' else 'Lanes are added, never taken away.' end;
-  end if;
+  perform pg_advisory_xact_lock(lock_key('subscribe', old.id));
   -- no sender has anything uncommitted in the queue, and those that come wait, and then use the new number
   execute (
-    select format('lock table %s in share row exclusive mode', string_agg(format('only message_%s_%s', queue_id, segment), ', '))
-      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+    select format('lock table %s in share row exclusive mode', string_agg(format('only message_%s_%s', old.id, segment), ', '))
+      from generate_series(0, segment_count(old.id) - 1) as ring(segment)
   );
-  if old.lane_by = 'key' and not is_drained(queue_id) then
+  if old.lane_by = 'key' and not is_drained(old.id) then
     raise exception using
       errcode = 'PQ004',
       message = format('queue %s is not drained', quote_literal(old.name)),
@@ -1609,7 +1595,7 @@ begin
       from consumer c
      cross join generate_series($2, $3 - 1) as l(lane)
      where c.queue_id = %1$s
-  $sql$, queue_id) using taken, old.lanes, lanes;
+  $sql$, old.id) using taken, old.lanes, lanes;
 exception
   when lock_not_available then
     raise exception using
@@ -1639,70 +1625,136 @@ $$;
 
 -- schema/25_consumer_config.sql
 
--- Settings of consumers, and pausing them.
+-- Settings of consumers: what they may be, changing them, reading them; and pausing consumers and queues.
 
--- Options of a consumer, checked, as a row of consumer would have them. Those that are not named are as in the row given.
-create function consumer_settings(settings consumer, options jsonb) returns consumer
-language plpgsql
+-- The options of change_consumer; subscribe has more, which stay what they are.
+create function consumer_option_kinds() returns option_kind[]
+language sql
 immutable
+return array[
+  row('on_failure', 'word', 'block,skip', null, false),
+  row('max_in_flight', 'integer', '1', '2147483647', true),
+  row('rate_limit', 'integer', '1', '2147483647', true),
+  row('rate_period', 'span', null, '1 day', false)
+]::option_kind[];
+
+-- Refuses options that a consumer with these settings, new or as it is, cannot have. what: whose options, for the message; more: what else
+-- they may be.
+create function check_consumer(settings consumer, options jsonb, what text, more option_kind[]) returns void
+language plpgsql
+stable
 set search_path from current
 as $$
+declare
+  known constant option_kind[] := more || consumer_option_kinds();
+  problems text[];
+  wrong text[];
+  wanted consumer;
 begin
-  if options ? 'on_failure' then
-    settings.on_failure := options ->> 'on_failure';
+  select coalesce(array_agg(p.name), '{}'), coalesce(array_agg(p.problem), '{}') into wrong, problems from option_problems(options, what, known) p;
+  -- of what has a value that it may have
+  options := options - wrong;
+  wanted := configured_consumer(settings, options);
+  if options ->> 'mode' <> settings.mode then
+    problems := problems || format('mode of consumer %s cannot be changed', quote_literal(settings.name));
   end if;
-  if options ? 'max_in_flight' then
-    settings.max_in_flight := (options ->> 'max_in_flight')::int;
+  if options ? 'on_failure' and settings.mode <> 'ordered' then
+    problems := problems || 'expected on_failure for a consumer with mode "ordered" alone'::text;
   end if;
-  if options ? 'rate_limit' then
-    settings.rate_limit := (options ->> 'rate_limit')::int;
+  if wanted.rate_limit > extract(epoch from wanted.rate_period) * 1000000 then
+    problems := problems || format('expected rate_limit to be a message a microsecond at most, got: %s in %s', wanted.rate_limit, wanted.rate_period);
   end if;
-  settings.rate_period := coalesce(option_interval(options, 'rate_period', '1 day'), settings.rate_period);
-  if (settings.on_failure in ('block', 'skip')) is not true or settings.max_in_flight < 1 or settings.rate_limit < 1
-     or settings.rate_limit > extract(epoch from settings.rate_period) * 1000000 then
-    raise exception numeric_value_out_of_range;
-  end if;
-  return settings;
-exception
-  when data_exception then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('option of a consumer out of range: %s', options),
-      hint = 'on_failure block or skip, max_in_flight and rate_limit 1 or more or null for none, rate_period a number of seconds or an interval up to a day, and no more than a message a microsecond.';
+  perform refuse_options(problems, known);
 end
 $$;
 
--- Sets one option of a consumer that exists: on_failure, max_in_flight, rate_limit or rate_period; NULL for max_in_flight and rate_limit:
--- none. Counts from the next receive on.
-create function set_consumer_config(queue text, consumer text, param text, value text) returns int
+-- The settings of a consumer with options that were checked.
+create function configured_consumer(settings consumer, options jsonb) returns consumer
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  settings.on_failure := coalesce(options ->> 'on_failure', settings.on_failure);
+  settings.max_in_flight := case when options ? 'max_in_flight' then (options ->> 'max_in_flight')::int else settings.max_in_flight end;
+  settings.rate_limit := case when options ? 'rate_limit' then (options ->> 'rate_limit')::int else settings.rate_limit end;
+  settings.rate_period := coalesce((options ->> 'rate_period')::interval, settings.rate_period);
+  return settings;
+end
+$$;
+
+-- Changes the options of a consumer that are named: on_failure, max_in_flight, rate_limit, rate_period; null for max_in_flight and rate_limit: none.
+-- 1 changed, 0 it was like that. Counts from the next receive on. mode may be named, but stays what it is. What is wrong is said all at
+-- once, and then nothing has changed.
+-- Errors: PQ001 no such queue, PQ002 no such consumer, PQ004 options that cannot be.
+create function change_consumer(queue text, consumer text, options jsonb) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  reader constant int := require_consumer(require_queue(queue), consumer);
-  known constant text[] := '{on_failure,max_in_flight,rate_limit,rate_period}';
-  settings consumer;
+  of_queue constant int := require_queue(queue);
+  old consumer;
+  new consumer;
 begin
-  if param <> all (known) or param is null or (value is null and param not in ('max_in_flight', 'rate_limit')) then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('unknown option of a consumer, or no value for it: %L, %L', param, value),
-      hint = format('Known options: %s.', array_to_string(known, ', '));
+  if options ? 'max_in_flight' then
+    perform lock_queue_functions(of_queue);
   end if;
-  if param = 'max_in_flight' then
-    perform lock_queue_functions(require_queue(queue));
+  select c.* into old from consumer c where c.id = require_consumer(of_queue, change_consumer.consumer) for update;
+  perform check_consumer(old, options, 'a consumer', array[row('mode', 'word', 'exclusive,shared,ordered', null, false)]::option_kind[]);
+  new := configured_consumer(old, options);
+  if new is not distinct from old then
+    return 0;
   end if;
-  select c.* into settings from consumer c where c.id = reader for update;
-  settings := consumer_settings(settings, jsonb_build_object(param, value));
   update consumer c
-     set on_failure = settings.on_failure, max_in_flight = settings.max_in_flight, rate_limit = settings.rate_limit, rate_period = settings.rate_period
-   where c.id = reader;
-  if param = 'max_in_flight' then
-    perform generate_ack(settings.queue_id);
+     set on_failure = new.on_failure, max_in_flight = new.max_in_flight, rate_limit = new.rate_limit, rate_period = new.rate_period
+   where c.id = old.id;
+  if new.max_in_flight is distinct from old.max_in_flight then
+    perform generate_ack(of_queue);
   end if;
   return 1;
+end
+$$;
+
+-- Sets one option of a consumer: change_consumer in the shape of set_queue_config. Returns 1.
+create function set_consumer_config(queue text, consumer text, param text, value text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform change_consumer(queue, consumer, jsonb_build_object(coalesce(param, 'NULL'), value));
+  return 1;
+end
+$$;
+
+-- The settings of the consumers of a queue, or of all: mode and every option of change_consumer, so that subscribe makes another like it and
+-- change_consumer has nothing to change; on_failure of ordered ones alone. Intervals in Postgres's words, "00:00:01". paused: the consumer itself
+-- is. Errors: PQ001 no such queue.
+create function consumer_settings(queue text default null) returns table (
+  queue_name text, consumer text, settings jsonb, paused boolean, created_at timestamptz
+)
+language plpgsql
+stable
+security definer
+set search_path from current
+set intervalstyle = 'postgres'
+as $$
+begin
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  return query
+    select q.name, c.name,
+           jsonb_build_object('mode', c.mode, 'max_in_flight', c.max_in_flight, 'rate_limit', c.rate_limit, 'rate_period', c.rate_period)
+             || case when c.mode = 'ordered' then jsonb_build_object('on_failure', c.on_failure) else '{}' end,
+           c.paused, c.created_at
+      from consumer c
+      join queue q on q.id = c.queue_id
+     where consumer_settings.queue is null or q.name = consumer_settings.queue
+     order by q.name, c.name;
 end
 $$;
 
@@ -1750,6 +1802,217 @@ security definer
 set search_path from current
 return set_paused(queue, consumer, false);
 
+-- schema/25_max_retries.sql
+
+-- How often a message of a queue is tried again before it becomes a dead letter. For whoever may receive from it: a worker says with it what
+-- became of a message that failed. Errors: PQ001 no such queue.
+create function max_retries(queue text, caller caller default current_user) returns int
+language plpgsql
+stable
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := receivable_queue(caller, queue);
+begin
+  return (select q.max_retries from queue q where q.id = of_queue);
+end
+$$;
+
+-- schema/25_queue_config.sql
+
+-- Settings of queues: what they may be, changing them, reading them.
+
+-- The options of create_queue and change_queue.
+create function queue_option_kinds() returns option_kind[]
+language sql
+immutable
+return array[
+  row('max_retries', 'integer', '0', '32000', false),
+  row('rotation_bytes', 'integer', '8192', '9223372036854775807', false),
+  row('rotation_period', 'span', null, '100 years', false),
+  row('rotation_min_interval', 'interval', '0', '100 years', false),
+  row('retention', 'interval', '0', '10 years', false),
+  row('max_lag', 'span', null, '100 years', true),
+  row('max_lag_action', 'word', 'warn,drop', null, false),
+  row('payload_bytes_max', 'integer', '1', '1000000000', false),
+  row('wake', 'boolean', null, null, false),
+  row('lane_by', 'word', 'priority,key', null, true),
+  row('lanes', 'integer', '1', '1024', false),
+  row('lowest_first_every', 'integer', '2', '2147483647', true),
+  row('expiry', 'boolean', null, null, false)
+]::option_kind[];
+
+-- Refuses options that a queue cannot be created with.
+create function check_new_queue(options jsonb) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  problems text[];
+begin
+  -- null is the default
+  options := jsonb_strip_nulls(options);
+  problems := array(select p.problem from option_problems(options, 'a queue', queue_option_kinds()) p);
+  if options ? 'lanes' and not options ? 'lane_by' then
+    problems := problems || 'expected lanes together with lane_by'::text;
+  end if;
+  if options ? 'lowest_first_every' and options ->> 'lane_by' is distinct from 'priority' then
+    problems := problems || 'expected lowest_first_every together with lane_by = priority'::text;
+  end if;
+  perform refuse_options(problems, queue_option_kinds());
+end
+$$;
+
+-- Refuses options that a queue cannot be changed to.
+create function check_changed_queue(settings queue, options jsonb) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  problems text[];
+  wrong text[];
+begin
+  select coalesce(array_agg(p.name), '{}'), coalesce(array_agg(p.problem), '{}')
+    into wrong, problems
+    from option_problems(options, 'a queue', queue_option_kinds()) p;
+  -- of what has a value that it may have, …
+  options := options - wrong;
+  if options ? 'lane_by' and options ->> 'lane_by' is distinct from settings.lane_by then
+    problems := problems || format('lane_by of queue %s cannot be changed', quote_literal(settings.name));
+  end if;
+  if (options ->> 'lanes')::int < settings.lanes or (settings.lane_by is null and (options ->> 'lanes')::int > 1) then
+    problems := problems || format('expected lanes of queue %s to be %s, got: %s', quote_literal(settings.name),
+      case when settings.lane_by is null then '1, it was created without lane_by' else settings.lanes || ' or more' end, options ->> 'lanes');
+  end if;
+  if options ->> 'lowest_first_every' is not null and settings.lane_by is distinct from 'priority' then
+    problems := problems || format('queue %s has no priorities, for lowest_first_every', quote_literal(settings.name));
+  end if;
+  -- … a message sent with an end of its life keeps it
+  if settings.expiry and (options ->> 'expiry')::boolean is false then
+    problems := problems || format('expiry of queue %s cannot be switched off', quote_literal(settings.name));
+  end if;
+  perform refuse_options(problems, queue_option_kinds());
+end
+$$;
+
+-- The settings of a queue with options that were checked.
+create function configured_queue(settings queue, options jsonb) returns queue
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  settings.max_retries := coalesce((options ->> 'max_retries')::int, settings.max_retries);
+  settings.rotation_bytes := coalesce((options ->> 'rotation_bytes')::bigint, settings.rotation_bytes);
+  settings.rotation_period := coalesce((options ->> 'rotation_period')::interval, settings.rotation_period);
+  settings.rotation_min_interval := coalesce((options ->> 'rotation_min_interval')::interval, settings.rotation_min_interval);
+  settings.retention := coalesce((options ->> 'retention')::interval, settings.retention);
+  settings.max_lag := case when options ? 'max_lag' then (options ->> 'max_lag')::interval else settings.max_lag end;
+  settings.max_lag_action := coalesce(options ->> 'max_lag_action', settings.max_lag_action);
+  settings.payload_bytes_max := coalesce((options ->> 'payload_bytes_max')::int, settings.payload_bytes_max);
+  settings.wake := coalesce((options ->> 'wake')::boolean, settings.wake);
+  settings.lane_by := coalesce(options ->> 'lane_by', settings.lane_by);
+  settings.lanes := coalesce((options ->> 'lanes')::int, settings.lanes);
+  settings.lowest_first_every := case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else settings.lowest_first_every end;
+  settings.expiry := coalesce((options ->> 'expiry')::boolean, settings.expiry);
+  return settings;
+end
+$$;
+
+create function store_queue(settings queue) returns void
+language sql
+volatile
+set search_path from current
+begin atomic
+  update queue q
+     set max_retries = settings.max_retries, rotation_bytes = settings.rotation_bytes, rotation_period = settings.rotation_period,
+         rotation_min_interval = settings.rotation_min_interval, retention = settings.retention, max_lag = settings.max_lag,
+         max_lag_action = settings.max_lag_action, payload_bytes_max = settings.payload_bytes_max, wake = settings.wake,
+         lane_by = settings.lane_by, lanes = settings.lanes, lowest_first_every = settings.lowest_first_every, expiry = settings.expiry
+   where q.id = settings.id;
+end;
+
+-- Changes the options of a queue that are named, to what create_queue takes; null for max_lag and lowest_first_every: none. 1 changed, 0 it was
+-- like that. lane_by stays what it is; lanes are only added, by key when the queue is drained; expiry is not switched off again. What is wrong
+-- is said all at once, and then nothing has changed.
+-- Errors: PQ001 no such queue, PQ004 options that cannot be, or a queue that is in use while lanes are added, PQ005 (to add lanes) not READ COMMITTED.
+create function change_queue(queue text, options jsonb) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+  old queue;
+  new queue;
+begin
+  perform lock_queue_functions(of_queue);
+  select q.* into old from queue q where q.id = require_queue(change_queue.queue);
+  perform check_changed_queue(old, options);
+  new := configured_queue(old, options);
+  if new is not distinct from old then
+    return 0;
+  end if;
+  if new.lanes > old.lanes then
+    perform add_lanes(old, new.lanes);
+  end if;
+  perform store_queue(new);
+  -- payload_bytes_max, wake, lanes, lowest_first_every and expiry are written into them
+  perform generate_functions(old.id);
+  return 1;
+end
+$$;
+
+-- Sets one option of a queue that exists: change_queue in PgQue's shape. The options of PgQue's ticker are accepted and do nothing: there are
+-- no ticks. Returns 1.
+create function set_queue_config(queue text, param text, value text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  if param in ('ticker_max_count', 'ticker_max_lag', 'ticker_idle_period', 'ticker_paused') then
+    perform require_queue(queue);
+  else
+    perform change_queue(queue, jsonb_build_object(coalesce(param, 'NULL'), value));
+  end if;
+  return 1;
+end
+$$;
+
+-- The settings of a queue, or of all: every option of create_queue, so that create_queue makes another like it and change_queue has nothing to
+-- change. Intervals in Postgres's words, "00:10:00". paused: see pause. Errors: PQ001 no such queue.
+create function queue_settings(queue text default null) returns table (queue_name text, settings jsonb, paused boolean, created_at timestamptz)
+language plpgsql
+stable
+security definer
+set search_path from current
+set intervalstyle = 'postgres'
+as $$
+begin
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  return query
+    select q.name,
+           jsonb_build_object(
+             'max_retries', q.max_retries, 'rotation_bytes', q.rotation_bytes, 'rotation_period', q.rotation_period,
+             'rotation_min_interval', q.rotation_min_interval, 'retention', q.retention, 'max_lag', q.max_lag, 'max_lag_action', q.max_lag_action,
+             'payload_bytes_max', q.payload_bytes_max, 'wake', q.wake, 'lane_by', q.lane_by, 'lowest_first_every', q.lowest_first_every,
+             'expiry', q.expiry
+           ) || case when q.lane_by is null then '{}' else jsonb_build_object('lanes', q.lanes) end,
+           q.paused, q.created_at
+      from queue q
+     where queue_settings.queue is null or q.name = queue_settings.queue
+     order by q.name;
+end
+$$;
+
 -- schema/26_roles.sql
 
 -- Who may call what. Three roles, which belong to the cluster and are kept when the schema is dropped:
@@ -1777,19 +2040,20 @@ begin atomic
   select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all
   select unnest('{
-    receive,receive_messages,receive_<queue>,batch_queue,ack,ack_<queue>,ack_by_number,ack_strict,nack,settle,finish_batch,event_retry,
+    receive,receive_messages,receive_<queue>,batch_queue,extend,ack,ack_<queue>,ack_by_number,ack_strict,nack,snooze,bury,settle,finish_batch,event_retry,
     subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
     subscribe_subconsumer,receive_coop,touch_subconsumer,unsubscribe_subconsumer,
-    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,next_due_at
+    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,next_due_at,max_retries,schedule,schedules
   }'::text[]), 'receive'
   union all
   select unnest('{
-    queue_status,consumer_status,segment_status,worker_status,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,schedules,
+    queue_status,consumer_status,segment_status,worker_status,maintenance_status,lost_batches,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    queue_settings,consumer_settings,peek,follow,find_message,dead_letters,
     maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick
   }'::text[]), 'read'
   union all
   select unnest('{
-    drop_queue,set_queue_config,set_consumer_config,pause,resume,purge,schedule,unschedule,redrive,dlq_replay,dlq_replay_all,dlq_purge,
+    drop_queue,change_queue,set_queue_config,change_consumer,set_consumer_config,pause,resume,purge,deliver_delayed,unschedule,redrive,purge_dead_letters,dlq_replay,dlq_replay_all,dlq_purge,
     grant_queue,revoke_queue
   }'::text[]), 'administer';
 end;
@@ -2022,7 +2286,7 @@ $$;
 -- schema/27_purge.sql
 
 -- Throws away what a consumer, or without one every consumer, has not received: its messages, open batches and retries, and for the whole
--- queue what is delayed. Dead letters stay: see dlq_purge. Returns how many messages that were; of a transaction that is still open none.
+-- queue what is delayed. Dead letters stay: see purge_dead_letters. Returns how many messages that were; of a transaction that is still open none.
 create function purge(queue text, consumer text default null) returns bigint
 language plpgsql
 volatile
@@ -2115,6 +2379,12 @@ comment on table dedupe is 'Keys with which messages were sent, until when they 
 create sequence dedupe_pointer minvalue 0;
 select setval('dedupe_pointer', pointer_to(0));
 
+-- The lock on a key of a queue is hashtextextended(key, seed).
+create function dedupe_seed(queue_uid bigint) returns bigint
+language sql
+stable
+return hashint8extended(queue_uid, lock_seed('dedupe', 0));
+
 -- Claims the key that options name for this message. Returns null, or the id of the message that has it already.
 create function claim_key(queue_uid bigint, options jsonb, message_id bigint) returns bigint
 language plpgsql
@@ -2130,7 +2400,7 @@ declare
   first_id bigint;
 begin
   perform require_read_committed('send with a dedupe_key');
-  perform pg_advisory_xact_lock(hashtextextended(wanted, hashint8extended(queue_uid, lock_seed('dedupe', 0))));
+  perform pg_advisory_xact_lock(hashtextextended(wanted, dedupe_seed(queue_uid)));
   pointer := pg_sequence_last_value('dedupe_pointer');
   -- by name: a look at the parent would lock the third table too, until this transaction ends
   case pointer_segment(pointer)
@@ -2229,6 +2499,118 @@ language sql
 immutable
 return interval '10 min';
 
+-- schema/28_dedupe_batch.sql
+
+-- Dedupe keys of a batch of messages, one each or none. As for one message, see 28_dedupe.sql; and of those in the batch with one key the
+-- first is sent.
+
+-- Claims the keys that options name for the messages with these ids. Returns an id for each: its own if it is to be sent, otherwise that of
+-- the message that has its key. The keys' locks are taken in one order, so that two batches do not wait for each other. A lock each is why there may
+-- be so many keys and no more: all sessions share a table of some thousands.
+create function claim_keys(queue_uid bigint, options jsonb, ids bigint[]) returns bigint[]
+language plpgsql
+volatile
+set search_path from current
+as $$
+#variable_conflict use_variable
+declare
+  wanted constant text[] := dedupe_keys(options, cardinality(ids));
+  ttl constant interval := dedupe_ttl(options);
+  seed constant bigint := dedupe_seed(queue_uid);
+  pointer bigint;
+  key_lock bigint;
+  claimed record;
+begin
+  perform require_read_committed('send_batch with dedupe_keys');
+  for key_lock in select distinct hashtextextended(w.key, seed) from unnest(wanted) as w(key) where w.key is not null order by 1 loop
+    perform pg_advisory_xact_lock(key_lock);
+  end loop;
+  pointer := pg_sequence_last_value('dedupe_pointer');
+  select * into claimed from look_up_keys(queue_uid, wanted, ids, pointer_segment(pointer));
+  insert into dedupe
+  select pointer_segment(pointer), queue_uid, n.key, n.id, clock_timestamp() + ttl from unnest(claimed.new_keys, claimed.new_ids) as n(key, id);
+  if pg_sequence_last_value('dedupe_pointer') <> pointer then
+    insert into dedupe
+    select pointer_segment(pg_sequence_last_value('dedupe_pointer')), queue_uid, n.key, n.id, clock_timestamp() + ttl
+      from unnest(claimed.new_keys, claimed.new_ids) as n(key, id);
+  end if;
+  return claimed.answers;
+end
+$$;
+
+-- Looks keys up whose locks are held, in the current table and the one before, by name: see claim_key. answers: for each message the one that has its key;
+-- new_keys and new_ids: keys that nobody has, and the first message of each.
+create function look_up_keys(
+  queue_uid bigint, wanted text[], ids bigint[], current_table int, out answers bigint[], out new_keys text[], out new_ids bigint[]
+)
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+begin
+  execute format($sql$
+    with message as (
+      select m.key, m.id, m.n, first_value(m.id) over (partition by m.key order by m.n) as first_id
+        from unnest($2, $3) with ordinality as m(key, id, n)
+    ),
+    looked_up as materialized (
+      select m.*, case when m.key is not null and m.id = m.first_id then (
+               select d.message_id
+                 from (select * from %1$I union all select * from %2$I) d
+                where d.queue_uid = $1 and d.key = m.key and d.expires_at > clock_timestamp()
+                limit 1
+             ) end as found_id
+        from message m
+    ),
+    answered as (
+      select l.*, max(l.found_id) over (partition by l.key) as known_id from looked_up l
+    )
+    select array_agg(case when a.key is null then a.id else coalesce(a.known_id, a.first_id) end order by a.n),
+           array_agg(a.key order by a.n) filter (where a.id = a.first_id and a.key is not null and a.known_id is null),
+           array_agg(a.id order by a.n) filter (where a.id = a.first_id and a.key is not null and a.known_id is null)
+      from answered a
+  $sql$, 'dedupe_' || current_table, 'dedupe_' || (current_table + 2) % 3) into answers, new_keys, new_ids using queue_uid, wanted, ids;
+end
+$$;
+
+-- The dedupe keys of a batch of so many messages.
+create function dedupe_keys(options jsonb, messages int) returns text[]
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  keys_max constant int := 1000;
+  given constant jsonb := options -> 'dedupe_keys';
+  wrong jsonb;
+  keys int;
+begin
+  if jsonb_typeof(given) <> 'array' or jsonb_array_length(given) <> messages then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected dedupe_keys to be an array of %s, as many as payloads, got: %s', messages, left(given::text, 100)),
+      hint = 'Use null for a message without a key.';
+  end if;
+  select k into wrong from jsonb_array_elements(given) as k
+   where k <> 'null' and (jsonb_typeof(k) <> 'string' or octet_length(k #>> '{}') not between 1 and 1000) limit 1;
+  if wrong is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected each of dedupe_keys to be a string of 1 to 1000 bytes or null, got: %s', left(wrong::text, 100)),
+      hint = 'Of the messages with one key the first is sent.';
+  end if;
+  select count(distinct k) into keys from jsonb_array_elements(given) as k where k <> 'null';
+  if keys > keys_max then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected at most %s different dedupe_keys, got: %s', keys_max, keys),
+      hint = 'Send in several transactions: each key holds a lock until the transaction ends.';
+  end if;
+  return array(select k.value from jsonb_array_elements_text(given) with ordinality as k(value, n) order by n);
+end
+$$;
+
 -- schema/29_dispatch.sql
 
 -- From a queue's name to its generated functions.
@@ -2314,9 +2696,9 @@ begin
   return message_ids;
 end;$sql$, schema, schema));
   perform generate_dispatcher(
-    format('receive_messages(queue text, consumer text, worker text default null, max_messages int default 100, lease interval default ''30 s'') returns setof %s.received_message', schema),
-    'queue collate "C"', 'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease); return;', names, name_ids,
-    format('return query execute format(''select * from %%s.receive_%%s($1, $2, $3, $4)'', %1$L, %2$s.require_queue(queue)) using consumer, worker, max_messages, lease;', schema, schema));
+    format('receive_messages(queue text, consumer text, worker text default null, max_messages int default 100, lease interval default ''30 s'', max_bytes int default null) returns setof %s.received_message', schema),
+    'queue collate "C"', 'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease, max_bytes); return;', names, name_ids,
+    format('return query execute format(''select * from %%s.receive_%%s($1, $2, $3, $4, $5)'', %1$L, %2$s.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes;', schema, schema));
   perform generate_dispatcher(
     'ack(batch_id bigint) returns int',
     schema || '.batch_queue(batch_id)', 'return ' || escaped || '.ack_%s(batch_id);', ids::text[], ids,
@@ -2464,7 +2846,8 @@ $$;
 
 -- schema/31_send_batch.sql
 
--- Writes send_batch_<queue id>: inserts many messages in one statement and returns their ids in the order of the payloads.
+-- Writes send_batch_<queue id>: inserts many messages in one statement and returns their ids in the order of the payloads. With dedupe_keys those
+-- whose key has been used are left out, and answered with the id of the first.
 create function generate_send_batch(queue_id int) returns void
 language plpgsql
 set search_path from current
@@ -2490,6 +2873,7 @@ set search_path from current
 as $send$
 declare
   ids bigint[];
+  answers bigint[];
   bytes int;
   due_at timestamptz;%6$s
 begin
@@ -2506,22 +2890,33 @@ begin
       perform refuse_send_options(%1$s, options, %10$L);
     end if;
     due_at := send_due_at(options);%7$s
+    if options ? 'dedupe_keys' then
+      answers := claim_keys(%4$s, options, ids);
+      select array_agg(m.id order by m.n), array_agg(m.payload order by m.n), array_agg(m.headers order by m.n)%11$s
+        into ids, payloads, headers%12$s
+        from unnest(ids, answers, payloads, headers%12$s) with ordinality as m(id, answer, payload, headers%13$s, n)
+       where m.answer = m.id;
+      if ids is null then
+        return coalesce(answers, '{}');
+      end if;
+    end if;
     if due_at > clock_timestamp() then
       perform send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
-      return ids;
+      return coalesce(answers, ids);
     end if;
   end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
     else%9$s
   end case;
   %5$s
-  return ids;
+  return coalesce(answers, ids);
 end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
   part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names),
-  known_send_options(queue_id, of_batch => true));
+  known_send_options(queue_id, of_batch => true),
+  case when part.names <> '' then ', array_agg(m.key order by m.n)' else '' end, part.unnested, part.names);
 end
 $generate$;
 
@@ -2693,6 +3088,8 @@ create table schedule (
   payload text,
   -- what every firing is sent with beside its own headers: headers, priority, key
   send_options jsonb not null,
+  -- how many of the times that were missed are made good
+  missed int not null check (missed between 0 and 1440),
   enabled boolean not null,
   created_at timestamptz not null default now(),
   -- since when it is as it is: what came before has not been missed
@@ -2710,7 +3107,7 @@ stable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{time_zone,type,enabled,headers,priority,key}';
+  known constant text[] := '{time_zone,type,missed,enabled,headers,priority,key}';
   unknown text;
   wrong text;
 begin
@@ -2729,11 +3126,17 @@ begin
   select format('expected %s to be a %s, got: %s', o.key, w.type, left(o.value::text, 100))
     into wrong
     from jsonb_each(options) as o
-    join (values ('time_zone', 'string'), ('type', 'string'), ('enabled', 'boolean')) as w(key, type) using (key)
+    join (values ('time_zone', 'string'), ('type', 'string'), ('missed', 'number'), ('enabled', 'boolean')) as w(key, type) using (key)
    where jsonb_typeof(o.value) <> w.type
    limit 1;
   if wrong is not null then
     raise exception using errcode = 'PQ004', message = wrong, hint = 'Leave the option out for its default.';
+  end if;
+  if (options ->> 'missed')::numeric not in (select generate_series(0, 1440)) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected missed to be an integer from 0 to 1440, got: %s', options ->> 'missed'),
+      hint = 'So many of the times that nobody fired are made good, the latest of them: 0 none, 1 the last one. 1440 are the minutes of a day.';
   end if;
   if not exists (select from pg_timezone_names z where z.name = coalesce(options ->> 'time_zone', 'UTC')) then
     raise exception using
@@ -2759,11 +3162,20 @@ begin
 end
 $$;
 
--- Creates a schedule, or makes the one of that name what is asked for; 1: it is new or has changed, 0: it was just like that.
+-- Creates a schedule, or makes the one of that name what is asked for; 1: it is new or has changed, 0: it was just like that, and to learn
+-- that nobody needs to be an administrator who may receive from the queue: workers declare schedules at every start.
 -- The payload is sent verbatim with every firing. Options: time_zone (default UTC, a name of pg_timezone_names), type (default "default"),
--- headers, priority, key (as in send; default none) and enabled. What is left out takes its default, but enabled stays what it was: who
--- declares schedules at every start does not undo what was switched off. Errors: PQ001 no such queue, PQ004 an argument out of range.
-create function schedule(name text, queue text, cron text, payload text default null, options jsonb default '{}') returns int
+-- headers, priority, key (as in send; default none), missed (how many of the times that nobody fired because no worker ran are made good, the
+-- latest of them; default 1) and enabled. What is left out takes its default, but enabled stays what it was: who declares schedules at
+-- every start does not undo what was switched off. Errors: PQ001 no such queue, PQ004 an argument out of range.
+create function schedule(
+  name text,
+  queue text,
+  cron text,
+  payload text default null,
+  options jsonb default '{}',
+  caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
@@ -2771,43 +3183,74 @@ set search_path from current
 as $$
 #variable_conflict use_variable
 declare
-  of_queue int;
-  send_options jsonb;
-  known text[];
-  settings queue;
+  wanted schedule;
+  existing schedule;
 begin
   perform check_name('schedule', name);
   perform check_cron(cron);
   perform check_schedule_options(options);
   perform pg_advisory_xact_lock(lock_key('registry', 0));
-  of_queue := require_queue(queue);
-  send_options := options - '{time_zone,type,enabled}'::text[];
-  select * into settings from queue q where q.id = of_queue;
-  perform check_send(coalesce(options ->> 'type', 'default'), payload, settings.payload_bytes_max);
-  -- what a firing sends is sent at once, and once as it is
-  known := array(select k from unnest(known_send_options(of_queue, of_batch => false)) as k where k <> all ('{delay,at,dedupe_key,dedupe_ttl}'));
-  if not are_send_options(send_options, known) then
-    perform refuse_send_options(of_queue, send_options, known);
+  select * into existing from schedule s where s.name = name;
+  wanted.name := name;
+  wanted.queue_id := receivable_queue(caller, queue);
+  wanted.cron := cron;
+  wanted.time_zone := coalesce(options ->> 'time_zone', 'UTC');
+  wanted.type := coalesce(options ->> 'type', 'default');
+  wanted.payload := payload;
+  wanted.send_options := options - '{time_zone,type,missed,enabled}'::text[];
+  wanted.missed := coalesce((options ->> 'missed')::int, 1);
+  wanted.enabled := coalesce((options ->> 'enabled')::boolean, existing.enabled, true);
+  wanted.created_at := existing.created_at;
+  wanted.changed_at := existing.changed_at;
+  perform check_scheduled_send(wanted);
+  if wanted is not distinct from existing then
+    return 0;
   end if;
-  perform send_priority(send_options, settings.lanes), send_key(send_options);
-  insert into schedule as s (name, queue_id, cron, time_zone, type, payload, send_options, enabled)
-  values (
-    name, of_queue, cron, coalesce(options ->> 'time_zone', 'UTC'), coalesce(options ->> 'type', 'default'), payload, send_options,
-    coalesce((options ->> 'enabled')::boolean, true)
-  )
+  perform require_admin(caller);
+  wanted.created_at := coalesce(existing.created_at, now());
+  wanted.changed_at := now();
+  insert into schedule
+  select wanted.*
   on conflict on constraint schedule_pkey do update
      set queue_id = excluded.queue_id, cron = excluded.cron, time_zone = excluded.time_zone, type = excluded.type, payload = excluded.payload,
-         send_options = excluded.send_options, enabled = coalesce((options ->> 'enabled')::boolean, s.enabled), changed_at = now()
-   where (s.queue_id, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled)
-         is distinct from (excluded.queue_id, excluded.cron, excluded.time_zone, excluded.type, excluded.payload, excluded.send_options,
-           coalesce((options ->> 'enabled')::boolean, s.enabled));
-  return found::int;
+         send_options = excluded.send_options, missed = excluded.missed, enabled = excluded.enabled, changed_at = excluded.changed_at;
+  return 1;
 end
 $$;
 
-create function schedule(name text, queue text, cron text, payload jsonb, options jsonb default '{}') returns int
+create function schedule(
+  name text,
+  queue text,
+  cron text,
+  payload jsonb,
+  options jsonb default '{}',
+  caller caller default current_user
+) returns int
 language sql
-return schedule(name, queue, cron, payload::text, options);
+return schedule(name, queue, cron, payload::text, options, caller);
+
+-- Refuses a schedule whose message could not be sent.
+create function check_scheduled_send(wanted schedule) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  settings queue;
+  known text[];
+begin
+  select * into settings from queue q where q.id = wanted.queue_id;
+  perform check_send(wanted.type, wanted.payload, settings.payload_bytes_max);
+  -- what a firing sends is sent at once, and once as it is
+  known := array(
+    select k from unnest(known_send_options(wanted.queue_id, of_batch => false)) as k where k <> all ('{delay,at,dedupe_key,dedupe_ttl}')
+  );
+  if not are_send_options(wanted.send_options, known) then
+    perform refuse_send_options(wanted.queue_id, wanted.send_options, known);
+  end if;
+  perform send_priority(wanted.send_options, settings.lanes), send_key(wanted.send_options);
+end
+$$;
 
 -- Removes a schedule. 1 removed, 0 there was none. What it has sent stays. Dropping its queue removes it, too.
 create function unschedule(name text) returns int
@@ -2959,9 +3402,10 @@ exception
 end
 $$;
 
--- Schedules, by name, of one queue or of all. payload, type and options are what a firing sends. last_fired_at: the latest time for which
--- it was fired, null: never. What came after it, and after changed_at, has been missed, and whoever fires decides what to do about it.
-create function schedules(queue text default null) returns table (
+-- Schedules, by name, of one queue or of all that the caller may receive from. payload, type and options are what a firing sends.
+-- last_fired_at: the latest time for which it was fired, null: never. What came after it, and after changed_at, has been missed; of that the
+-- latest `missed` times are to be fired by whoever finds them, besides those that have just come.
+create function schedules(queue text default null, caller caller default current_user) returns table (
   name text,
   queue_name text,
   cron text,
@@ -2969,6 +3413,7 @@ create function schedules(queue text default null) returns table (
   type text,
   payload text,
   options jsonb,
+  missed int,
   enabled boolean,
   created_at timestamptz,
   changed_at timestamptz,
@@ -2981,14 +3426,15 @@ set search_path from current
 as $$
 begin
   if queue is not null then
-    perform require_queue(queue);
+    perform receivable_queue(caller, queue);
   end if;
   return query
-    select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled, s.created_at, s.changed_at,
+    select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.missed, s.enabled, s.created_at, s.changed_at,
            (select max(f.fire_at) from firing f where f.schedule = s.name)
       from schedule s
       join queue q on q.id = s.queue_id
-     where schedules.queue is null or q.name = schedules.queue
+     where (schedules.queue is null or q.name = schedules.queue)
+       and has_function_privilege(caller, to_regprocedure(format('ack_%s(bigint)', q.id)), 'execute')
      order by s.name;
 end
 $$;
@@ -3107,6 +3553,27 @@ return format($sql$(
 
 -- A page: so many messages of a window that are handed out together, and the batch row that says so.
 
+-- How many of these payloads are handed out together: up to the one with which they have max_bytes. So one of any size is, and whoever adds
+-- up what it was given knows whether there was more.
+create function messages_within(sizes int[], max_bytes int) returns int
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  size int;
+  messages int := 0;
+  bytes bigint := 0;
+begin
+  foreach size in array sizes loop
+    messages := messages + 1;
+    bytes := bytes + size;
+    exit when bytes >= max_bytes;
+  end loop;
+  return messages;
+end
+$$;
+
 -- The statement that reads one page of a window, appends the batch row and returns the messages.
 create function receive_page(queue_id int, lane text, kind text) returns text
 language plpgsql
@@ -3114,7 +3581,7 @@ set search_path from current
 as $generate$
 declare
   lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
-  is_last_page constant text := 'p.messages < max_messages' || case when kind = 'part' then ' and not part.more' else '' end;
+  is_last_page constant text := 'p.seen < max_messages and p.messages = p.seen' || case when kind = 'part' then ' and not part.more' else '' end;
 begin
   return format($sql$
     return query
@@ -3126,7 +3593,12 @@ begin
        limit max_messages
     ),
     picked as (
-      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
+      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
+             -- the length of a payload is known without reading it
+             case
+               when max_bytes is null or (select sum(octet_length(s.payload)) < max_bytes from window_messages s) then count(*)::int
+               else (select messages_within(array_agg(octet_length(s.payload)), max_bytes) from window_messages s)
+             end as messages
         from window_messages w
       having count(*) > 0
     ),
@@ -3162,7 +3634,7 @@ begin
       returning id, lease_until
     )
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
-      from window_messages m
+      from (select * from window_messages limit (select p.messages from picked p)) m
      cross join new_batch b;
 $sql$, queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
     case lane_by when 'priority' then lane else 'null::int' end,
@@ -3210,7 +3682,23 @@ $generate$;
 -- schema/38_cursors.sql
 
 -- Where consumers have got to, one row for each lane: the window, and the position in it. What receive reads for itself, for whoever else
--- looks. One consumer's, or of all that the queue has.
+-- looks. $1: one consumer's number; null: all that the queue has.
+create function cursors_query(queue_id int) returns text
+language sql
+immutable
+return format($sql$
+    select c.id as consumer_id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot) as prev,
+           coalesce(b.next_snapshot, w.next_snapshot) as next, b.last_txid, b.last_seq, b.exhausted,
+           (b.settled_before, b.still_open)::settled_line as settled, b.rate_until, b.expired
+      from consumer c
+      join queue q on q.id = c.queue_id
+     cross join generate_series(0, q.lanes - 1) as l(lane)
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
+     -- limit: looked up for each cursor, where a join might begin with all batches there are
+     cross join lateral (select * from batch_%1$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n limit 1) w
+     where c.queue_id = %1$s and ($1 is null or c.id = $1)
+$sql$, queue_id);
+
 create function cursors(queue_id int, of_consumer int default null) returns table (
   consumer_id int,
   lane smallint,
@@ -3234,18 +3722,8 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_sort = off
 as $$
-#variable_conflict use_column
 begin
-  return query execute format($sql$
-    select c.id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.last_txid, b.last_seq, b.exhausted, (b.settled_before, b.still_open)::settled_line, b.rate_until, b.expired
-      from consumer c
-      join queue q on q.id = c.queue_id
-     cross join generate_series(0, q.lanes - 1) as l(lane)
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
-      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     where c.queue_id = %1$s and ($1 is null or c.id = $1)
-  $sql$, cursors.queue_id) using of_consumer;
+  return query execute cursors_query(queue_id) using of_consumer;
 end
 $$;
 
@@ -3446,7 +3924,7 @@ set search_path from current
 as $generate$
 begin
   execute format($ddl$
-create or replace function receive_%1$s(consumer text, worker text, max_messages int, lease interval) returns setof received_message
+create or replace function receive_%1$s(consumer text, worker text, max_messages int, lease interval, max_bytes int) returns setof received_message
 language plpgsql
 security definer
 set search_path from current
@@ -3481,8 +3959,8 @@ begin
     perform require_home();
     perform require_read_committed('receive');
   end if;
-  if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days') is not true then
-    perform check_receive(max_messages, lease);
+  if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days' and coalesce(max_bytes, 1) > 0) is not true then
+    perform check_receive(max_messages, lease, max_bytes);
   end if;
   lock table only batch_%1$s in row exclusive mode;
   select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into reader, reader_mode, is_paused, has_limits
@@ -3512,14 +3990,14 @@ begin
 %3$s
 end
 $receive$;
-revoke all on function receive_%1$s(text, text, int, interval) from public
+revoke all on function receive_%1$s(text, text, int, interval, int) from public
 $ddl$, queue_id, lock_seed('cursor', queue_id),
   case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end,
   case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end);
 end
 $generate$;
 
-create function check_receive(max_messages int, lease interval) returns void
+create function check_receive(max_messages int, lease interval, max_bytes int) returns void
 language plpgsql
 immutable
 set search_path from current
@@ -3536,6 +4014,12 @@ begin
       errcode = 'PQ004',
       message = format('expected the lease to be longer than 0 and at most 7 days, got: %s', coalesce(lease::text, 'NULL')),
       hint = 'A worker that sends heartbeats needs no long lease.';
+  end if;
+  if max_bytes < 1 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected max_bytes to be an integer from 1 to 2147483647, or null, got: %s', max_bytes),
+      hint = 'One message is handed out whatever its size.';
   end if;
 end
 $$;
@@ -3793,6 +4277,10 @@ $$;
 -- How batches end. The outcomes of a batch are a small log, unique on (batch, n): whoever settles something reads the newest,
 -- stops if it is final, and inserts the next; on a conflict somebody else was faster, and it reads again. So acks of some
 -- messages, the final ack and recovery cannot overlook each other, and a batch is finished once.
+--
+-- The row of the batch is locked first: two who look for a conflict at the same moment find none, both insert, and the loser's row is
+-- dead. Such a lock is a mark in the row itself, not a version of it, and takes none of the server's lock table, however many batches a
+-- transaction settles.
 
 -- Whether a batch exists, and what is settled of it.
 create function batch_state(batch_id bigint, out messages int, out last_n int, out final boolean, out settled bigint[])
@@ -3829,7 +4317,7 @@ declare
 begin
   execute format($sql$
     insert into outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids)
-    select %2$s, b.id, $2, $3, $4 from batch_%1$s_%2$s b where b.id = $1
+    select %2$s, b.id, $2, $3, $4 from batch_%1$s_%2$s b where b.id = $1 for no key update
     on conflict do nothing
   $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
   get diagnostics inserted = row_count;
@@ -3928,7 +4416,7 @@ begin
   select string_agg(format($sql$
     when %2$s then
       insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
-      select %2$s, b.id, 1, true from batch_%1$s_%2$s b where b.id = ack_%1$s.batch
+      select %2$s, b.id, 1, true from batch_%1$s_%2$s b where b.id = ack_%1$s.batch for no key update
       on conflict (batch_id, n, segment) do nothing;$sql$,
       queue_id, segment), '' order by segment)
     into branches
@@ -4012,14 +4500,25 @@ begin
 end
 $$;
 
--- schema/45_nack.sql
+-- schema/45_give_back.sql
 
 -- Giving messages back. They are written again for their consumer alone: at once into the message table, or into the delayed
--- store until they are due, or into dead_letter when their attempts are used up.
+-- store until they are due, or into dead_letter when their attempts are used up or they are buried.
 
--- Writes messages of a batch again. The arrays run in parallel; a retry_after of null gives the message back at once without
--- using an attempt.
-create function give_back(batch_id bigint, message_ids bigint[], retry_after interval[], reasons text[]) returns void
+-- What becomes of one message of a batch that is not acked.
+create type given_back as (
+  message_id bigint,
+  -- retry: tried again, one attempt further, a dead letter when its attempts are used up; snooze: comes later, at the same attempt;
+  -- release: comes at once, at the same attempt; bury: a dead letter now
+  how text,
+  -- of retry and snooze: how long until it comes again
+  wait interval,
+  -- of retry and bury: kept with the dead letter
+  reason text
+);
+
+-- Writes messages of a batch again, each named once.
+create function give_back(batch_id bigint, given given_back[]) returns void
 language plpgsql
 volatile
 set search_path from current
@@ -4033,40 +4532,61 @@ begin
   select * into settings from queue q where q.id = of_queue;
   execute format($sql$
     with given_back as (
-      select m.*, g.retry_after, g.reason, case when g.retry_after is null then m.attempt else m.attempt + 1 end as next_attempt
+      select m.*, coalesce(g.wait, '0') as wait, g.reason,
+             case when g.how = 'retry' then m.attempt + 1 else m.attempt end as next_attempt,
+             g.how = 'bury' or (g.how = 'retry' and m.attempt > $3) as is_dead
         from batch_messages($1) m
-        join unnest($2, $3, $4) as g(id, retry_after, reason) on g.id = m.message_id
+        join unnest($2) as g on g.message_id = m.message_id
     ),
     dead as (
       insert into dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
       select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, g.reason
         from given_back g
         join consumer c on c.id = g.consumer_id
-       where g.next_attempt > $5 + 1
+       where is_dead
     ),
     near as (
       insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
-       where next_attempt <= $5 + 1 and retry_after > '0' and retry_after <= $7
+       where not is_dead and wait > '0' and wait <= $5
     ),
     far as (
       insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select clock_timestamp() + retry_after, $6, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
-       where next_attempt <= $5 + 1 and retry_after > $7
+       where not is_dead and wait > $5
     )
     insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
     select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
       from given_back
-     where next_attempt <= $5 + 1 and (retry_after is null or retry_after <= '0')
+     where not is_dead and wait <= '0'
   $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
-    using batch_id, message_ids, retry_after, reasons, settings.max_retries, settings.uid, delayed_near_span();
+    using batch_id, given, settings.max_retries, settings.uid, delayed_near_span();
   perform wake(of_queue);
 end
 $$;
 
-create function check_retry_after(retry_after interval[]) returns void
+-- Messages that all go the same way.
+create function all_given_back(message_ids bigint[], how text, wait interval default null, reason text default null) returns given_back[]
+language sql
+immutable
+set search_path from current
+return array(select row(m, how, wait, reason)::given_back from (select distinct unnest(message_ids)) as one(m));
+
+-- Those of a list that name one of these messages.
+create function given_among(given given_back[], message_ids bigint[]) returns given_back[]
+language sql
+immutable
+set search_path from current
+return array(select g from unnest(given) as g where g.message_id = any (message_ids));
+
+-- schema/45_nack.sql
+
+-- Some messages of a batch that stays open: given back to be tried again, snoozed or buried. A batch of an ordered consumer that does
+-- not skip ends with what waits in its lane: what is not settled of it waits behind.
+
+create function check_wait(name text, waits interval[]) returns void
 language plpgsql
 immutable
 set search_path from current
@@ -4074,13 +4594,42 @@ as $$
 declare
   wrong interval;
 begin
-  select r into wrong from unnest(retry_after) as r where r is null or not (r >= '0' and r <= '100 years') limit 1;
+  select w into wrong from unnest(waits) as w where w is null or not (w >= '0' and w <= '100 years') limit 1;
   if found then
     raise exception using
       errcode = 'PQ004',
-      message = format('expected retry_after to be from 0 to 100 years, got: %s', coalesce(wrong::text, 'NULL')),
+      message = format('expected %s to be from 0 to 100 years, got: %s', name, coalesce(wrong::text, 'NULL')),
       hint = 'To give a message back at once without using an attempt, use release_ids of settle.';
   end if;
+end
+$$;
+
+-- Gives some messages of a batch back, all the same way: see given_back. Returns how many; those that were settled before are left alone.
+create function give_some_back(batch_id bigint, message_ids bigint[], how text, wait interval, reason text) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  mode constant record := batch_mode(batch_id);
+  fresh bigint[];
+  given int;
+begin
+  perform check_in_batch(batch_id, message_ids);
+  -- what is buried leaves its lane, nothing waits for it
+  if mode.mode = 'ordered' and mode.on_failure = 'block' and how <> 'bury' then
+    given := hold(batch_id, all_given_back(message_ids, how, wait, reason), others_stay => true);
+  else
+    fresh := settle_messages(batch_id, message_ids, false);
+    given := cardinality(fresh);
+    if given > 0 then
+      perform give_back(batch_id, all_given_back(fresh, how, wait, reason));
+    end if;
+  end if;
+  if given is null then
+    perform warn_not_settled(batch_id);
+  end if;
+  return coalesce(given, 0);
 end
 $$;
 
@@ -4095,29 +4644,10 @@ volatile
 security definer
 set search_path from current
 as $$
-declare
-  fresh bigint[];
-  mode record;
-  failed int;
 begin
   perform require_receive(caller, batch_queue(batch_id));
-  perform check_retry_after(array[retry_after]);
-  perform check_in_batch(batch_id, message_ids);
-  mode := batch_mode(batch_id);
-  if mode.mode = 'ordered' and mode.on_failure = 'block' then
-    failed := hold(batch_id, message_ids, array_fill(retry_after, array[cardinality(message_ids)]), array_fill(reason, array[cardinality(message_ids)]), null);
-    if failed is null then
-      perform warn_not_settled(batch_id);
-    end if;
-    return coalesce(failed, 0);
-  end if;
-  fresh := settle_messages(batch_id, message_ids, false);
-  if fresh is null then
-    perform warn_not_settled(batch_id);
-    return 0;
-  end if;
-  perform give_back(batch_id, fresh, array_fill(retry_after, array[cardinality(fresh)]), array_fill(reason, array[cardinality(fresh)]));
-  return cardinality(fresh);
+  perform check_wait('retry_after', array[retry_after]);
+  return give_some_back(batch_id, message_ids, 'retry', retry_after, reason);
 end
 $$;
 
@@ -4126,14 +4656,111 @@ create function nack(batch_id bigint, msg message, retry_after interval default 
 language sql
 return nack(batch_id, array[(msg).msg_id], retry_after, reason);
 
--- Finishes a batch in one call: retry_ids are tried again after their retry_after (in parallel with reasons), release_ids are
--- given back at once without using an attempt (in their place, if the consumer is exclusive or ordered), all others are acked. 1 done, 0 (with a warning) unknown, finished or lease lost.
+-- Gives some messages of a batch back, to come again after snooze_after (0 to 100 years) at the same attempt, as often as one likes: it is
+-- not yet their time, nothing has failed. They wait where a failed message does. Returns how many, 0 with a warning, and ends a batch of an
+-- ordered consumer as nack does.
+create function snooze(batch_id bigint, message_ids bigint[], snooze_after interval, caller caller default current_user) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform require_receive(caller, batch_queue(batch_id));
+  perform check_wait('snooze_after', array[snooze_after]);
+  return give_some_back(batch_id, message_ids, 'snooze', snooze_after, null);
+end
+$$;
+
+-- Makes dead letters of some messages of a batch, whatever attempts they have left: to try again would not help. What is behind them in
+-- their lane goes on. Returns how many, 0 with a warning, as nack does; the batch stays open whatever the mode of the consumer.
+create function bury(batch_id bigint, message_ids bigint[], reason text default null, caller caller default current_user) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  perform require_receive(caller, batch_queue(batch_id));
+  return give_some_back(batch_id, message_ids, 'bury', null, reason);
+end
+$$;
+
+-- schema/45_settle_batch.sql
+
+-- A whole batch in one call, each message its own way.
+
+-- The lists of settle as one, checked.
+create function outcomes_of_lists(
+  retry_ids bigint[], retry_after interval[], reasons text[], release_ids bigint[], snooze_ids bigint[], snooze_after interval[],
+  dead_ids bigint[], dead_reasons text[]
+) returns given_back[]
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  given given_back[];
+  ambiguous text;
+begin
+  if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected as many retry_after as retry_ids (%s) and as many reasons or none, got: %s and %s',
+        cardinality(retry_ids), cardinality(retry_after), cardinality(reasons));
+  elsif cardinality(snooze_ids) <> cardinality(snooze_after) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected as many snooze_after as snooze_ids (%s), got: %s', cardinality(snooze_ids), cardinality(snooze_after));
+  elsif cardinality(dead_reasons) not in (0, cardinality(dead_ids)) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected as many dead_reasons as dead_ids (%s) or none, got: %s', cardinality(dead_ids), cardinality(dead_reasons));
+  end if;
+  perform check_wait('retry_after', retry_after), check_wait('snooze_after', snooze_after);
+  given := array(
+    select distinct on (g.how, g.message_id) row(g.*)::given_back
+      from (
+        select r.id as message_id, 'retry' as how, r.wait, r.reason from unnest(retry_ids, retry_after, reasons) as r(id, wait, reason)
+        union all
+        select s.id, 'snooze', s.wait, null from unnest(snooze_ids, snooze_after) as s(id, wait)
+        union all
+        select r.id, 'release', null, null from unnest(release_ids) as r(id)
+        union all
+        select d.id, 'bury', null, d.reason from unnest(dead_ids, dead_reasons) as d(id, reason)
+      ) g
+  );
+  select string_agg(twice.id::text, ', ')
+    into ambiguous
+    from (select g.message_id from unnest(given) as g group by g.message_id having count(*) > 1 order by g.message_id) as twice(id);
+  if ambiguous is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected retry_ids, release_ids, snooze_ids and dead_ids to have no message in common, got more than once: %s', ambiguous);
+  end if;
+  return given;
+end
+$$;
+
+-- Finishes a batch in one call. All that no list names is acked; no message is in two lists, and lists that belong together are as long
+-- as each other, those of reasons or empty.
+--   retry_ids    tried again after their retry_after, one attempt further; dead letters, with their reasons, when their attempts are used up
+--   release_ids  given back at once without using an attempt (in their place, if the consumer is exclusive or ordered)
+--   snooze_ids   given back without using an attempt, to come again after their snooze_after. They wait where a failed message does: with
+--                an ordered consumer that blocks in their lane, which waits with them, with any other apart, while others are delivered
+--   dead_ids     dead letters now, with their dead_reasons, whatever attempts they have left; a lane goes on
+-- 1 done, 0 (with a warning) unknown, finished or lease lost.
+-- Errors: PQ003 a message that is not in the batch, PQ004 lists that do not belong together, a time that is not from 0 to 100 years.
 create function settle(
   batch_id bigint,
   retry_ids bigint[] default '{}',
   retry_after interval[] default '{}',
   reasons text[] default '{}',
   release_ids bigint[] default '{}',
+  snooze_ids bigint[] default '{}',
+  snooze_after interval[] default '{}',
+  dead_ids bigint[] default '{}',
+  dead_reasons text[] default '{}',
   caller caller default current_user
 ) returns int
 language plpgsql
@@ -4142,77 +4769,101 @@ security definer
 set search_path from current
 as $$
 declare
-  fresh bigint[];
+  given given_back[];
   mode record;
+  is_done boolean;
 begin
   perform require_receive(caller, batch_queue(batch_id));
   retry_ids := coalesce(retry_ids, '{}');
   retry_after := coalesce(retry_after, '{}');
   reasons := coalesce(reasons, '{}');
   release_ids := coalesce(release_ids, '{}');
-  if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('expected as many retry_after as retry_ids (%s) and as many reasons or none, got: %s and %s',
-        cardinality(retry_ids), cardinality(retry_after), cardinality(reasons));
-  end if;
-  if retry_ids && release_ids then
-    raise exception using errcode = 'PQ004', message = 'expected retry_ids and release_ids to have no message in common';
-  end if;
-  if cardinality(retry_ids) + cardinality(release_ids) = 0 then
+  snooze_ids := coalesce(snooze_ids, '{}');
+  snooze_after := coalesce(snooze_after, '{}');
+  dead_ids := coalesce(dead_ids, '{}');
+  dead_reasons := coalesce(dead_reasons, '{}');
+  if cardinality(retry_ids) + cardinality(retry_after) + cardinality(reasons) + cardinality(release_ids)
+    + cardinality(snooze_ids) + cardinality(snooze_after) + cardinality(dead_ids) + cardinality(dead_reasons) = 0 then
     return ack(batch_id);
   end if;
-  perform check_retry_after(retry_after);
-  perform check_in_batch(batch_id, retry_ids || release_ids);
+  given := outcomes_of_lists(retry_ids, retry_after, reasons, release_ids, snooze_ids, snooze_after, dead_ids, dead_reasons);
+  perform check_in_batch(batch_id, array(select g.message_id from unnest(given) as g));
   mode := batch_mode(batch_id);
   if mode.mode = 'ordered' then
-    if hold(batch_id, retry_ids, retry_after, reasons, release_ids) is null then
-      perform warn_not_settled(batch_id);
-      return 0;
-    end if;
-    return 1;
-  elsif cardinality(release_ids) > 0 and mode.mode = 'exclusive' then
-    -- what is released stays in its place, and so in the batch, for whoever receives next
-    fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (release_ids)), false);
-    release_ids := '{}';
+    is_done := hold(batch_id, given, others_stay => false) is not null;
+  elsif mode.mode = 'exclusive' then
+    is_done := settle_in_place(batch_id, given);
   else
-    fresh := settle_messages(batch_id, retry_ids || release_ids, true);
+    is_done := settle_apart(batch_id, given);
   end if;
-  if fresh is null then
+  if not is_done then
     perform warn_not_settled(batch_id);
-    return 0;
   end if;
-  perform give_back(batch_id, array_agg(g.id), array_agg(g.retry_after), array_agg(g.reason))
-     from (
-       select distinct on (r.id) r.* from unnest(retry_ids, retry_after, reasons) as r(id, retry_after, reason)
-       union all
-       select distinct r.id, null::interval, null from unnest(release_ids) as r(id)
-     ) g
-    where g.id = any (fresh);
-  return 1;
+  return is_done::int;
+end
+$$;
+
+-- Finishes a batch, and writes what is given back of it again. False: unknown, finished or lease lost.
+create function settle_apart(batch_id bigint, given given_back[]) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  fresh constant bigint[] := settle_messages(batch_id, array(select g.message_id from unnest(given) as g), true);
+begin
+  if fresh is not null then
+    perform give_back(batch_id, given_among(given, fresh));
+  end if;
+  return fresh is not null;
+end
+$$;
+
+-- The same of an exclusive consumer: what is released stays in its place, and so in the batch, for whoever receives next.
+create function settle_in_place(batch_id bigint, given given_back[]) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  released constant bigint[] := array(select g.message_id from unnest(given) as g where g.how = 'release');
+  fresh bigint[];
+begin
+  if cardinality(released) = 0 then
+    return settle_apart(batch_id, given);
+  end if;
+  fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (released)), false);
+  if cardinality(fresh) > 0 then
+    perform give_back(batch_id, given_among(given, fresh));
+  end if;
+  return fresh is not null;
 end
 $$;
 
 -- schema/46_ack_strict.sql
 
 -- Acks a batch, or some of its messages, inside the transaction that does their work: raises where ack returns 0, so that what was done
--- under a lease that is lost does not commit. While the transaction is open the lease is not taken away.
+-- under a lease that is lost does not commit; and where a message that is named was settled before, for then its work is done, or somebody
+-- else's. While the transaction is open the lease is not taken away.
 create function ack_strict(batch_id bigint, message_ids bigint[] default null, caller caller default current_user) returns void
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
+declare
+  fresh bigint[];
 begin
   perform require_receive(caller, batch_queue(batch_id));
   if message_ids is not null then
     perform check_in_batch(batch_id, message_ids);
   end if;
-  if settle_messages(batch_id, coalesce(message_ids, '{}'), message_ids is null) is null then
+  fresh := settle_messages(batch_id, coalesce(message_ids, '{}'), message_ids is null);
+  if fresh is null or cardinality(fresh) < (select count(distinct m) from unnest(message_ids) as m) then
     raise exception using
       errcode = 'PQ006',
       message = format('lease lost: batch %s', batch_id),
-      hint = 'The batch is unknown, already finished, or its lease ended and its messages were given to another worker. Roll back.';
+      hint = 'The batch or the messages are unknown, settled already, or the lease ended and they were given to another worker. Roll back.';
   end if;
 end
 $$;
@@ -4234,6 +4885,8 @@ end;
 -- asks, until it is finished: PgQ's stream reader. While its lease lasts it stays the same batch. When the lease has ended, the receive
 -- takes it away as recovery does for a shared consumer, but writes no message again, which would come behind later ones: it appends a
 -- batch row over what is left of the same range, each message one attempt further (take_over).
+--
+-- A message that failed or is snoozed leaves the stream and comes later; one that is released stays in its place, in the open batch.
 
 -- What is left of the open batch of an exclusive consumer, whose cursor's lock the caller holds. No row: none is open.
 create function receive_open_batch(queue_id int, consumer_id int, worker text, lease interval) returns setof received_message
@@ -4260,10 +4913,10 @@ $$;
 -- Ordered consumers: one open batch in each lane, so that the messages of one key are handled in order and one at a time, with any number
 -- of workers, each on other lanes. Order is that of transactions that do not overlap.
 --
--- What is left of a batch when it ends, because of a failure, a release or a lease that ran out, is never written again, which would put
--- it behind later messages of its key. A batch row over the rest of the same range is appended instead, with each message's attempt. After
--- a failure this rest waits: it is handed out to nobody before its time, and the lane with it. A consumer with on_failure = skip lets
--- failed messages come later, out of order, as those of a shared consumer do.
+-- What is left of a batch when it ends, because of a failure, a snooze, a release or a lease that ran out, is never written again, which
+-- would put it behind later messages of its key. A batch row over the rest of the same range is appended instead, with each message's
+-- attempt. After a failure or a snooze this rest waits: it is handed out to nobody before its time, and the lane with it. A consumer with
+-- on_failure = skip lets failed and snoozed messages come later, out of order, as those of a shared consumer do.
 
 -- How the consumer of a batch is subscribed.
 create function batch_mode(batch_id bigint, out mode text, out on_failure text)
@@ -4367,9 +5020,9 @@ begin
   batch_id := old_id;
   state := batch_state(old_id);
   execute format('select waits_until is not null from batch_%s_%s where id = $1', batch_queue(old_id), batch_segment(old_id)) into waited using old_id;
-  select array_agg(m.message_id) filter (where m.next_attempt <= max_retries + 1),
-         array_agg(m.next_attempt) filter (where m.next_attempt <= max_retries + 1),
-         coalesce(array_agg(m.message_id) filter (where m.next_attempt > max_retries + 1), '{}')
+  select array_agg(m.message_id) filter (where waited or m.next_attempt <= max_retries + 1),
+         array_agg(m.next_attempt) filter (where waited or m.next_attempt <= max_retries + 1),
+         coalesce(array_agg(m.message_id) filter (where not waited and m.next_attempt > max_retries + 1), '{}')
     into ids, attempts, dead
     from (select b.message_id, b.attempt + (not waited)::int as next_attempt from batch_messages(old_id) b) m
    where m.message_id <> all (state.settled);
@@ -4377,8 +5030,7 @@ begin
   if state.final or not append_outcome(old_id, state.last_n + 1, true, ids || dead) then
     return;
   end if;
-  perform give_back(old_id, dead, array_fill(interval '0', array[cardinality(dead)]),
-    array_fill('the lease ended before the message was settled'::text, array[cardinality(dead)]));
+  perform give_back(old_id, all_given_back(dead, 'retry', '0', 'the lease ended before the message was settled'));
   lease_until := clock_timestamp() + lease;
   batch_id := append_rest(old_id, ids, attempts, worker, lease_until, null);
 exception
@@ -4416,11 +5068,10 @@ begin
 end
 $$;
 
--- Finishes a batch of an ordered consumer with some messages unhandled: retry_ids have failed, each with the time until it is tried again
--- and a reason; release_ids are given back as they are, null: all others. The rest of the batch is acked. What failed and was released
--- waits in its place until the latest of these times; failed messages of a consumer that skips leave it. Returns how many had failed;
--- null when the batch is unknown, finished, or its lease was taken away.
-create function hold(batch_id bigint, retry_ids bigint[], retry_after interval[], reasons text[], release_ids bigint[]) returns int
+-- Finishes a batch of an ordered consumer with some messages given back: see given_back. The others stay in their place, or are acked.
+-- What failed, is snoozed or released waits in its place until the latest of its times; what is buried leaves it, and with a consumer that
+-- skips what failed or is snoozed too. Returns how many were given back; null when the batch is unknown, finished, or its lease was taken away.
+create function hold(batch_id bigint, given given_back[], others_stay boolean) returns int
 language plpgsql
 volatile
 set search_path from current
@@ -4437,32 +5088,34 @@ begin
     if state.messages is null or state.final then
       return null;
     end if;
-    select count(m.retry_after) as failed,
+    select count(m.how)::int as given,
            array_agg(m.message_id) filter (where m.stays) as ids,
            array_agg(m.next_attempt) filter (where m.stays) as attempts,
-           max(m.retry_after) filter (where m.stays) as waits,
-           coalesce(array_agg(m.message_id) filter (where not m.stays), '{}') as leaving,
-           coalesce(array_agg(m.retry_after) filter (where not m.stays), '{}') as leaving_after,
-           coalesce(array_agg(m.reason) filter (where not m.stays), '{}') as leaving_reasons
+           max(m.wait) filter (where m.stays) as waits,
+           coalesce(array_agg(m.message_id) filter (where not m.stays), '{}') as leaving
       into rest
       from (
-        select b.message_id, r.retry_after, r.reason, b.attempt + (r.id is not null)::int as next_attempt,
-               r.id is null or (not skips and b.attempt <= max_retries) as stays
+        select b.message_id, g.how, g.wait, b.attempt + (g.how is not distinct from 'retry')::int as next_attempt,
+               case g.how
+                 when 'retry' then not skips and b.attempt <= max_retries
+                 when 'snooze' then not skips
+                 when 'bury' then false
+                 else true
+               end as stays
           from batch_messages(batch_id) b
-          left join (select distinct on (u.id) u.* from unnest(retry_ids, retry_after, reasons) as u(id, retry_after, reason)) r on r.id = b.message_id
-         where b.message_id <> all (state.settled)
-           and (r.id is not null or release_ids is null or b.message_id = any (release_ids))
+          left join unnest(given) as g on g.message_id = b.message_id
+         where b.message_id <> all (state.settled) and (others_stay or g.how is not null)
       ) m;
-    if rest.failed = 0 and release_ids is null then
+    if rest.given = 0 and others_stay then
       return 0;
     end if;
     exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);
   end loop;
-  perform give_back(batch_id, rest.leaving, rest.leaving_after, rest.leaving_reasons);
+  perform give_back(batch_id, given_among(given, rest.leaving));
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
   perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
   perform wake_for_room(batch_queue(batch_id));
-  return rest.failed;
+  return rest.given;
 end
 $$;
 
@@ -4541,8 +5194,7 @@ begin
   if state.final or not append_outcome(batch_id, state.last_n + 1, true, unsettled) then
     return false;
   end if;
-  perform give_back(batch_id, unsettled, array_fill(interval '0', array[cardinality(unsettled)]),
-    array_fill('the lease ended before the message was settled'::text, array[cardinality(unsettled)]));
+  perform give_back(batch_id, all_given_back(unsettled, 'retry', '0', 'the lease ended before the message was settled'));
   return true;
 exception
   when lock_not_available then
@@ -4586,7 +5238,7 @@ $sql$, source);
 -- How far a table has been moved.
 create function delayed_position(source text, out n bigint, out snapshot pg_snapshot, out due_at timestamptz, out seq bigint, out moved bigint)
 language plpgsql
-volatile
+stable
 set search_path from current
 as $$
 begin
@@ -4631,7 +5283,7 @@ begin
   new_due_at := coalesce(new_due_at, position.due_at);
   new_seq := coalesce(new_seq, position.seq);
   if target is null then
-    moved := deliver_delayed(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
+    moved := deliver_moved(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
   else
     execute format($sql$
       insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
@@ -4651,7 +5303,7 @@ end
 $$;
 
 -- Inserts the rows of a move into the queues they are for. Those of queues that were dropped go nowhere.
-create function deliver_delayed(
+create function deliver_moved(
   source text, old_snapshot pg_snapshot, old_due_at timestamptz, old_seq bigint, new_due_at timestamptz, new_seq bigint, seen pg_snapshot
 ) returns bigint
 language plpgsql
@@ -4822,30 +5474,113 @@ $$;
 
 -- schema/53_dead_letter.sql
 
--- Looking at dead letters, sending them again, throwing them away: what operators do. The only DELETEs outside the registry.
+-- Looking at dead letters, sending them again, throwing them away: what operators do. The only DELETEs outside the registry,
+-- with deliver_delayed.
+--
+-- Which ones is said in one vocabulary: ids; consumer, the name it died for, also of one that is gone; type_name; reason_like, a LIKE pattern;
+-- died_after (or at that time) and died_before. What is left out, or null, excludes none. They are read by (queue, id), so
+-- a page costs what it passes over, and ids cost a look each.
 
--- The dead letters of a queue, newest first.
-create function dlq_inspect(queue text, limit_count int default 100) returns setof dead_letter
+-- A dead letter as people see it.
+create type listed_dead_letter as (
+  id bigint,
+  consumer text,
+  message_id bigint,
+  attempt int,
+  type text,
+  payload text,
+  headers jsonb,
+  -- null on a queue that has none
+  priority int,
+  key text,
+  reason text,
+  created_at timestamptz,
+  died_at timestamptz
+);
+
+-- The condition for a dead letter d of a queue, with those filters alone that are given. $1 to $6: the filters, in this order.
+create function dead_letter_filter(
+  ids bigint[], consumer text, type_name text, reason_like text, died_after timestamptz, died_before timestamptz
+) returns text
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if reason_like ~ '(^|[^\\])(\\\\)*\\$' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected reason_like to be a LIKE pattern, which does not end with a single backslash, got: %L', left(reason_like, 100)),
+      hint = 'Write \\ for a backslash, \% for a percent sign.';
+  end if;
+  return 'true'
+    || case when ids is null then '' else ' and d.id = any ($1)' end
+    || case when consumer is null then '' else ' and d.consumer = $2' end
+    || case when type_name is null then '' else ' and d.type = $3' end
+    || case when reason_like is null then '' else ' and d.reason like $4' end
+    || case when died_after is null then '' else ' and d.died_at >= $5' end
+    || case when died_before is null then '' else ' and d.died_at < $6' end;
+end
+$$;
+
+-- The condition for a dead letter d to be of a queue, where they are taken oldest first by (queue_id, id): as a range, which the index on id
+-- alone does not help with, since it would be read from the oldest of all queues on. ids are looked up.
+create function dead_letter_queue(queue_id int, ids bigint[]) returns text
 language sql
+immutable
+set search_path from current
+as $$
+  select case when ids is null then format('d.queue_id between %1$s and %1$s', queue_id) else format('d.queue_id = %s', queue_id) end
+$$;
+
+-- Up to max_messages (1 to 1000, default 100) dead letters of a queue, newest first. before_id: only those before this one, for the next page.
+-- Errors: PQ001 no such queue, PQ004 an argument out of range.
+create function dead_letters(
+  queue text,
+  consumer text default null,
+  type_name text default null,
+  reason_like text default null,
+  died_after timestamptz default null,
+  died_before timestamptz default null,
+  before_id bigint default null,
+  max_messages int default 100
+) returns setof listed_dead_letter
+language plpgsql
 stable
 security definer
 set search_path from current
-begin atomic
-  select d.*
-    from dead_letter d
-   where d.queue_id = require_queue(dlq_inspect.queue)
-   order by d.id desc
-   limit limit_count;
-end;
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+begin
+  perform check_max_messages(max_messages, 1000);
+  return query execute format($sql$
+    select d.id, d.consumer, d.message_id, d.attempt, d.type, d.payload, d.headers,
+           case when (select q.lane_by from queue q where q.id = %1$s) = 'priority' then d.lane::int end, d.key, d.reason, d.created_at, d.died_at
+      from dead_letter d
+     where d.queue_id = %1$s
+       and %2$s
+       and d.id < $7
+     order by d.queue_id desc, d.id desc
+     limit $8
+  $sql$, of_queue, dead_letter_filter(null, consumer, type_name, reason_like, died_after, died_before))
+    using null::bigint[], consumer, type_name, reason_like, died_after, died_before, coalesce(before_id, 9223372036854775807), max_messages;
+end
+$$;
 
--- Sends dead letters again, to the consumer they died for, from their first attempt. Those that a filter names; without any, all of
--- the queue. reason_like is a LIKE pattern. Returns how many; those of consumers that are gone stay.
+-- Sends dead letters again, to the consumer they died for, from their first attempt: those that the filters choose, all of the queue without
+-- any, up to max_messages (1 to 100000) of them, the oldest first. Returns how many; those of consumers that are gone stay.
+-- Errors: PQ001 no such queue, PQ004 an argument out of range.
 create function redrive(
   queue text,
   ids bigint[] default null,
   consumer text default null,
   type_name text default null,
   reason_like text default null,
+  died_after timestamptz default null,
   died_before timestamptz default null,
   max_messages int default 100000
 ) returns int
@@ -4853,26 +5588,28 @@ language plpgsql
 volatile
 security definer
 set search_path from current
+-- as many are read as are taken, however many there are
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = off
 as $$
 declare
   of_queue constant int := require_queue(queue);
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
   sent int;
 begin
-  perform require_home();
+  perform require_home(), check_max_messages(max_messages, 100000);
   execute format($sql$
     with chosen as (
       select d.id, c.id as consumer_id
         from dead_letter d
-        join consumer c on c.queue_id = d.queue_id and c.name = d.consumer
-       where d.queue_id = %1$s
-         and ($1 is null or d.id = any ($1))
-         and ($2 is null or d.consumer = $2)
-         and ($3 is null or d.type = $3)
-         and ($4 is null or d.reason like $4)
-         and ($5 is null or d.died_at < $5)
-       order by d.id
-       limit $6
+        join consumer c on c.queue_id = %1$s and c.name = d.consumer
+       where %3$s
+         and %4$s
+       order by d.queue_id, d.id
+       limit $7
          for update of d
     ),
     taken as (
@@ -4887,52 +5624,254 @@ begin
       returning 1
     )
     select count(*) from sent
-  $sql$, of_queue, current_segment) into sent using ids, consumer, type_name, reason_like, died_before, max_messages;
+  $sql$, of_queue, current_segment, dead_letter_queue(of_queue, ids),
+    dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before))
+    into sent using ids, consumer, type_name, reason_like, died_after, died_before, max_messages;
   perform wake(of_queue);
   return sent;
 end
 $$;
 
--- Sends one dead letter again. Returns the id of its message, or null when there is no such dead letter.
-create function dlq_replay(dead_letter_id bigint) returns bigint
+-- Throws dead letters away: those that the filters choose, all of the queue without any; with max_messages (1 to 100000) so many of them, the
+-- oldest first. Returns how many.
+-- Errors: PQ001 no such queue, PQ004 an argument out of range.
+create function purge_dead_letters(
+  queue text,
+  ids bigint[] default null,
+  consumer text default null,
+  type_name text default null,
+  reason_like text default null,
+  died_after timestamptz default null,
+  died_before timestamptz default null,
+  max_messages int default null
+) returns bigint
 language plpgsql
 volatile
 security definer
 set search_path from current
+-- as many are read as are taken, however many there are
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = off
 as $$
 declare
-  letter dead_letter;
+  purged bigint;
 begin
-  select * into letter from dead_letter d where d.id = dead_letter_id;
-  if letter.id is null
-     or redrive((select q.name from queue q where q.id = letter.queue_id), ids => array[dead_letter_id]) = 0 then
-    return null;
+  if max_messages is not null then
+    perform check_max_messages(max_messages, 100000);
   end if;
-  return letter.message_id;
+  execute format($sql$
+    with chosen as (
+      select d.id from dead_letter d where %s and %s order by d.queue_id, d.id limit $7 for update
+    )
+    delete from dead_letter d using chosen where d.id = chosen.id
+  $sql$, dead_letter_queue(require_queue(queue), ids), dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before))
+    using ids, consumer, type_name, reason_like, died_after, died_before, max_messages;
+  get diagnostics purged = row_count;
+  return purged;
 end
 $$;
 
-create function dlq_replay_all(queue text) returns int
-language sql
-volatile
-return redrive(queue);
+-- schema/54_deliver_delayed.sql
 
--- Throws away the dead letters of a queue that are older. Returns how many.
-create function dlq_purge(queue text, older_than interval default '30 days') returns int
+-- Delivering what waits before its time: for a person who will not wait, and for tests.
+--
+-- The log of a delayed table can say that everything up to a time has been moved, and of one queue alone it can say nothing; nor may it
+-- say so of a time that has not come, for what is sent later and due before that would count as late, and be delivered at once. So the
+-- rows are deleted, which nothing does that runs by itself. What waits in the lanes of ordered consumers is handed out by a row appended,
+-- as by a release.
+
+-- Delivers messages of a queue that wait, sent for later or to be tried again: all that are due by a time, in the order in which they are
+-- due. Returns how many. What was sent in a transaction that is still open, this one included, goes on waiting.
+--   until     infinity: all of them
+--   within    of these only what is due so long after the earliest; '0': nothing but the earliest. null: all
+--   consumer  what waits for it, or for everybody. null: for whichever consumer
+-- Locks out maintenance of delayed messages until the transaction ends, and waits for it. Errors: PQ001 no such queue, PQ002 no such consumer,
+-- PQ004 an argument out of range, PQ005 above READ COMMITTED.
+create function deliver_delayed(
+  queue text, until timestamptz default 'infinity', within interval default null, consumer text default null
+) returns bigint
 language plpgsql
 volatile
 security definer
 set search_path from current
 as $$
 declare
-  purged int;
+  of_queue constant int := require_queue(queue);
+  reader int;
+  due_by timestamptz := until;
+  delivered bigint;
 begin
-  if older_than is null or older_than < '0' then
-    raise exception using errcode = 'PQ004', message = format('expected older_than to be 0 or longer, got: %s', coalesce(older_than::text, 'NULL'));
+  perform require_home(), require_read_committed('deliver_delayed');
+  if until is null or within < '0' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected until to be a time, and within to be 0 or longer, got: %s, %s', coalesce(until::text, 'NULL'), coalesce(within::text, 'NULL')),
+      hint = 'To deliver everything leave both out.';
   end if;
-  delete from dead_letter d where d.queue_id = require_queue(dlq_purge.queue) and d.died_at < clock_timestamp() - older_than;
-  get diagnostics purged = row_count;
-  return purged;
+  if consumer is not null then
+    reader := require_consumer(of_queue, consumer);
+  end if;
+  perform pg_advisory_xact_lock(lock_key('delayed', 0));
+  if within is not null then
+    due_by := least(until, first_waiting(of_queue, reader) + within);
+  end if;
+  delivered := deliver_early(of_queue, reader, due_by) + end_waits(of_queue, reader, due_by);
+  if delivered > 0 then
+    perform wake(of_queue);
+  end if;
+  return delivered;
+end
+$$;
+
+-- The delayed tables that are not empty.
+create function filled_delayed_tables() returns setof text
+language sql
+volatile
+set search_path from current
+begin atomic
+  select source from unnest(delayed_tables()) as t(source) where pg_relation_size(source::regclass) > 0;
+end;
+
+-- The batches in which the lanes of ordered consumers wait, of one consumer or all, and until when.
+create function waiting_batches(queue_id int, consumer_id int) returns table (batch_id bigint, waits_until timestamptz)
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  -- to look for open batches costs more than all the rest
+  if exists (
+    select from consumer c
+     where c.queue_id = waiting_batches.queue_id and c.mode = 'ordered' and (waiting_batches.consumer_id is null or c.id = waiting_batches.consumer_id)
+  ) then
+    return query
+      select b.batch_id, b.waits_until
+        from open_batches(waiting_batches.queue_id, waiting_batches.consumer_id) b
+       where b.waits_until > clock_timestamp()
+       order by b.waits_until;
+  end if;
+end
+$$;
+
+-- When the first message of a queue becomes due that waits, for a consumer and for everybody, or without one for anybody. Null: none waits.
+create function first_waiting(queue_id int, consumer_id int) returns timestamptz
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  uid constant bigint := (select q.uid from queue q where q.id = queue_id);
+  seen constant pg_snapshot := snapshot_now();
+  source text;
+  position record;
+  due_at timestamptz;
+  first_due_at timestamptz := (select min(w.waits_until) from waiting_batches(queue_id, consumer_id) w);
+begin
+  for source in select t from filled_delayed_tables() t loop
+    position := delayed_position(source);
+    -- with the point where it is, delayed_rows gives what is late
+    execute format($sql$
+      select least(
+        (
+          select d.due_at
+            from %1$I d
+           where (d.due_at, d.seq) > ($2, $3) and pg_visible_in_snapshot(d.txid, $6) and d.queue_uid = $7 and ($8 is null or coalesce(d.consumer_id, $8) = $8)
+           order by d.due_at, d.seq
+           limit 1
+        ),
+        (select min(d.due_at) from (%2$s) d where d.queue_uid = $7 and ($8 is null or coalesce(d.consumer_id, $8) = $8))
+      )
+    $sql$, source, delayed_rows(source))
+      into due_at using position.snapshot, position.due_at, position.seq, position.due_at, position.seq, seen, uid, consumer_id;
+    first_due_at := least(first_due_at, due_at);
+  end loop;
+  return first_due_at;
+end
+$$;
+
+-- Takes what waits for a queue out of all delayed tables and sends it. The caller holds the lock "delayed".
+create function deliver_early(queue_id int, consumer_id int, due_by timestamptz) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  settings constant queue := (select q from queue q where q.id = queue_id);
+  delivered bigint;
+begin
+  -- lanes may have been added since a message was sent whose transaction was open then: the lane of a key is found anew
+  execute format($sql$
+    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, %3$s, d.key, d.expires_at, d.type, d.payload, d.headers
+      from (
+        select taken.*
+          from filled_delayed_tables() as source
+         cross join lateral take_delayed(source, $1, $2, $3) taken
+         order by taken.due_at, taken.seq
+      ) d
+  $sql$, queue_id, pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass)),
+  case when settings.lane_by = 'key' then format('lane_of_%s(d.key, d.id)', queue_id) else 'd.lane' end)
+    using settings.uid, consumer_id, due_by;
+  get diagnostics delivered = row_count;
+  return delivered;
+end
+$$;
+
+-- Deletes from one delayed table what waits there for a queue, and returns it. It counts as moved: a table of which most is gone is
+-- worth collecting. All tables have the columns of the first.
+create function take_delayed(source text, queue_uid bigint, consumer_id int, due_by timestamptz) returns setof delayed_near_0
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  seen constant pg_snapshot := snapshot_now();
+  position constant record := delayed_position(source);
+  taken bigint;
+begin
+  return query execute format($sql$
+    delete from %1$I t
+     using (%2$s) d
+     where t.due_at = d.due_at and t.seq = d.seq
+       and d.due_at <= $4 and d.queue_uid = $7 and ($8 is null or coalesce(d.consumer_id, $8) = $8)
+    returning t.*
+  $sql$, source, delayed_rows(source))
+    using position.snapshot, position.due_at, position.seq, due_by, 9223372036854775807, seen, queue_uid, consumer_id;
+  get diagnostics taken = row_count;
+  if taken > 0 then
+    execute format('insert into %I (n, snapshot, due_at, seq, moved) values ($1, $2, $3, $4, $5)', source || '_log')
+      -- at or before a point that is nowhere yet nothing can be late
+      using position.n + 1, case when position.due_at = '-infinity' then seen else position.snapshot end, position.due_at, position.seq, position.moved + taken;
+  end if;
+end
+$$;
+
+-- Ends the waits of an ordered consumer's lanes that are over by a time. Returns how many messages stand in them.
+create function end_waits(queue_id int, consumer_id int, due_by timestamptz) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  waiting bigint;
+  ids bigint[];
+  released bigint := 0;
+begin
+  for waiting in
+    select w.batch_id from waiting_batches(queue_id, consumer_id) w where w.waits_until <= due_by
+  loop
+    ids := array(select m.message_id from batch_messages(waiting) m);
+    released := released + coalesce(hold(waiting, all_given_back(ids, 'release'), others_stay => true), 0);
+  end loop;
+  return released;
 end
 $$;
 
@@ -5010,6 +5949,50 @@ begin
 end
 $$;
 
+-- schema/55_extend.sql
+
+-- Keeps one batch its worker's for another lease from now: for work that takes longer than was thought. A heartbeat under the name that the
+-- batch was received with; other batches of that name are kept as well. 1: it was still held, 0 (with a warning): it is unknown, finished,
+-- or its lease was lost. A lease is never shortened. Errors: PQ004 a lease out of range, or a batch that was received without a worker's name.
+create function extend(batch_id bigint, lease interval default '30 s', caller caller default current_user) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  state record;
+  worker text;
+begin
+  perform require_receive(caller, batch_queue(batch_id));
+  if lease is null or not (lease > '0' and lease <= '1 day') then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected lease to be longer than 0 and at most 1 day, got: %s', coalesce(lease::text, 'NULL')),
+      hint = 'Extend it again before that is over.';
+  end if;
+  state := batch_state(batch_id);
+  if state.messages is null or state.final then
+    perform warn_not_settled(batch_id);
+    return 0;
+  end if;
+  execute format('select b.worker from batch_%s_%s b where b.id = $1', batch_queue(batch_id), batch_segment(batch_id)) into worker using batch_id;
+  if worker is null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected batch %s to have been received with a worker''s name', batch_id),
+      hint = 'Give receive_messages a name, one of the batch''s own if only this batch is to be kept.';
+  end if;
+  perform heartbeat(worker, lease);
+  -- it may have been taken away meanwhile
+  if (batch_state(batch_id)).final then
+    perform warn_not_settled(batch_id);
+    return 0;
+  end if;
+  return 1;
+end
+$$;
+
 -- schema/56_allowance.sql
 
 -- Limits of a consumer: how many of its messages may be in flight, in all its workers together, and how many it may receive in a period.
@@ -5044,19 +6027,31 @@ begin
 end
 $$;
 
--- How many messages of a consumer are received and not settled. Those of an ordered consumer whose batch waits, or may be handed out again,
--- are in nobody's hands: counted, they would keep themselves from being handed out.
+-- The consumers of a queue that have open batches: in how many, and how many messages are received and not settled. Those of an ordered
+-- consumer whose batch waits, or may be handed out again, are in nobody's hands: counted, they would keep themselves from being handed out.
+create function open_counts(queue_id int, of_consumer int default null) returns table (consumer_id int, in_flight bigint, open_batches int)
+language sql
+volatile
+set search_path from current
+begin atomic
+  select c.id,
+         coalesce(sum(s.messages - cardinality(s.settled)) filter (
+           where case when c.mode = 'ordered' then b.waits_until is null and not can_be_taken_over(b.worker, b.lease_until, b.waits_until) else true end
+         ), 0)::bigint,
+         count(*)::int
+    from open_batches(open_counts.queue_id, open_counts.of_consumer) b
+    join consumer c on c.id = b.consumer_id
+   cross join lateral batch_state(b.batch_id) s
+   group by c.id;
+end;
+
+-- How many messages of a consumer are received and not settled.
 create function in_flight(queue_id int, consumer_id int) returns bigint
 language sql
 volatile
 set search_path from current
 begin atomic
-  select coalesce(sum(s.messages - cardinality(s.settled)), 0)::bigint
-    from consumer c
-   cross join lateral open_batches(in_flight.queue_id, c.id) b
-   cross join lateral batch_state(b.batch_id) s
-   where c.id = in_flight.consumer_id
-     and case when c.mode = 'ordered' then b.waits_until is null and not can_be_taken_over(b.worker, b.lease_until, b.waits_until) else true end;
+  select coalesce((select o.in_flight from open_counts(in_flight.queue_id, in_flight.consumer_id) o), 0);
 end;
 
 -- schema/60_rotate.sql
@@ -5494,7 +6489,8 @@ create function queue_status(queue text default null) returns table (
   sent_per_second float8,
   bytes bigint,
   delayed bigint,
-  dead_letters bigint
+  dead_letters bigint,
+  paused boolean
 )
 language plpgsql
 volatile
@@ -5509,7 +6505,7 @@ begin
     select q.name, (select count(*)::int from consumer c where c.queue_id = q.id), s.segments, pointer_segment(s.pointer),
            pointer_moved_at(s.pointer), sent_per_second(q.id),
            (select sum(segment_bytes(q.id, n))::bigint from generate_series(0, s.segments - 1) as n),
-           delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id)
+           delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id), q.paused
       from queue q
      cross join lateral (
        select segment_count(q.id) as segments, pg_sequence_last_value(format('segment_pointer_%s', q.id)::regclass) as pointer
@@ -5557,7 +6553,7 @@ declare
   waiting bigint;
   total bigint := 0;
 begin
-  foreach source in array array['delayed_near_0', 'delayed_near_1', 'delayed_far_0', 'delayed_far_1'] loop
+  foreach source in array delayed_tables() loop
     position := delayed_position(source);
     execute format($sql$
       select count(*) from %I d
@@ -5588,50 +6584,64 @@ language plpgsql
 volatile
 security definer
 set search_path from current
+-- A join by hash would read all messages that are kept, for the few that wait
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
 as $$
 declare
-  reader record;
+  of_queue record;
 begin
   if queue is not null then
     perform require_queue(queue);
   end if;
-  for reader in
-    select c.id, c.name, c.queue_id, q.name as queue_name, c.paused or q.paused as paused
-      from consumer c
-      join queue q on q.id = c.queue_id
-     where consumer_status.queue is null or q.name = consumer_status.queue
-     order by q.name, c.name
+  -- one statement a queue, and every cursor read once: to plan it is most of its cost
+  for of_queue in
+    select q.id, q.name, q.paused
+      from queue q
+     where (consumer_status.queue is null or q.name = consumer_status.queue)
+       and exists (select from consumer c where c.queue_id = q.id)
+     order by q.name
   loop
-    queue_name := reader.queue_name;
-    consumer := reader.name;
-    paused := reader.paused;
-    execute format($sql$
-      select count(m.txid), min(m.created_at),
-             (
-               select max(r.created_at)
-                 from cursors(%1$s, $1) c
-                cross join lateral (
-                  select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = c.lane and r.id is not null order by r.n desc limit 1
-                ) r
-             )
-        from cursors(%1$s, $1) p
-        left join message_%1$s m
-          on m.lane = p.lane
-         and m.txid >= pg_snapshot_xmin(p.prev)
-         and (m.consumer_id is null or m.consumer_id = $1)
-         and (m.expires_at is null or m.expires_at > clock_timestamp())
-         and not pg_visible_in_snapshot(m.txid, p.prev)
-         and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
-    $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
-    execute format($sql$
-      select coalesce(sum(b.messages), 0) / 60.0
-        from batch_%s b
-       where b.consumer_id = $1 and b.created_at > clock_timestamp() - interval '1 min'
-    $sql$, reader.queue_id) into received_per_second using reader.id;
-    expired := (select sum(c.expired) from cursors(reader.queue_id, reader.id) c);
-    in_flight := in_flight(reader.queue_id, reader.id);
-    open_batches := (select count(*) from open_batches(reader.queue_id, reader.id));
-    return next;
+    return query execute format($sql$
+      with place as materialized (
+        select * from cursors(%1$s)
+      ), waiting as (
+        select p.consumer_id, count(*) as depth, min(m.created_at) as oldest_at
+          from place p
+          join message_%1$s m
+            on m.lane = p.lane
+           and m.txid >= pg_snapshot_xmin(p.prev)
+           and (m.consumer_id is null or m.consumer_id = p.consumer_id)
+           and (m.expires_at is null or m.expires_at > clock_timestamp())
+           and not pg_visible_in_snapshot(m.txid, p.prev)
+           and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
+         group by p.consumer_id
+      ), received as (
+        select p.consumer_id, max(r.created_at) as received_at, sum(p.expired)::bigint as expired
+          from place p
+          left join lateral (
+            select r.created_at from batch_%1$s r where r.consumer_id = p.consumer_id and r.lane = p.lane and r.id is not null order by r.n desc limit 1
+          ) r on true
+         group by p.consumer_id
+      ), lately as (
+        select b.consumer_id, sum(b.messages) / 60.0 as received_per_second
+          from batch_%1$s b
+         where b.created_at > clock_timestamp() - interval '1 min'
+         group by b.consumer_id
+      )
+      select $1, c.name, coalesce(w.depth, 0), w.oldest_at, coalesce(o.in_flight, 0), coalesce(o.open_batches, 0), r.received_at,
+             coalesce(l.received_per_second, 0)::float8, r.expired, c.paused or $2
+        from consumer c
+        left join waiting w on w.consumer_id = c.id
+        left join open_counts(%1$s) o on o.consumer_id = c.id
+        left join received r on r.consumer_id = c.id
+        left join lately l on l.consumer_id = c.id
+       where c.queue_id = %1$s
+       order by c.name
+    $sql$, of_queue.id) using of_queue.name, of_queue.paused;
   end loop;
 end
 $$;
@@ -5721,6 +6731,626 @@ begin atomic
    group by h.worker
    order by 2 desc;
 end;
+
+-- schema/71_find_message.sql
+
+-- Everything that is still known of one message: for the person who is asked what has become of it. Messages have no index by id, which would
+-- cost every send, so this reads what the queue's segments keep, the dead letters of the queue and what is delayed. It writes nothing and
+-- takes ACCESS SHARE alone; all that it says is of one moment.
+
+-- One place where a message is. Which columns have something depends on the state:
+--   waiting    for its consumer to receive it; null: for whoever subscribes first. due_at: its lane waits until then for one that is tried again or snoozed
+--   in_flight  received, in this open batch of this worker, whose lease ends then, its last heartbeat counted
+--   delayed    sent for a later time, due_at
+--   retrying   failed or snoozed, and handed out again at due_at; the reason is kept with dead letters alone
+--   dead       its attempts were used up, or it was buried. dead_letter_id is what redrive and purge_dead_letters take
+--   settled    nothing is left to do: acked, or given back and since then received again or purged
+--   expired    not delivered, its time had come
+--   passed     the consumer is past it, and nothing else is known: settled long ago, or sent before the consumer subscribed
+create type found_message as (
+  state text,
+  consumer text,
+  attempt int,
+  batch_id bigint,
+  worker text,
+  leased_until timestamptz,
+  settled_at timestamptz,
+  due_at timestamptz,
+  died_at timestamptz,
+  reason text,
+  dead_letter_id bigint,
+  type text,
+  payload text,
+  headers jsonb,
+  created_at timestamptz,
+  expires_at timestamptz,
+  -- null on a queue that has none
+  priority int,
+  key text
+);
+
+-- Everything known of a message, one row for each consumer and place: see found_message. What is settled, expired or passed is said of a consumer
+-- that has the message nowhere else, once. No row: nothing is known, it was never sent, or is settled by all and its segment truncated.
+-- Errors: PQ001 no such queue, PQ004 no id.
+create function find_message(queue text, message_id bigint) returns setof found_message
+language plpgsql
+stable
+security definer
+set search_path from current
+as $$
+#variable_conflict use_column
+declare
+  of_queue constant int := require_queue(queue);
+begin
+  perform require_home();
+  if message_id is null then
+    raise exception using errcode = 'PQ004', message = 'expected a message id, got: NULL', hint = 'send and receive return it.';
+  end if;
+  return query
+    with place as materialized (
+      select * from find_in_segments(of_queue, find_message.message_id)
+      union all
+      select * from find_delayed(of_queue, find_message.message_id)
+      union all
+      select * from find_dead(of_queue, find_message.message_id)
+    ),
+    over as (
+      select distinct on (p.consumer) p.*
+        from place p
+        join unnest('{expired,settled,passed}'::text[]) with ordinality as s(state, rank) using (state)
+       order by p.consumer, s.rank, p.settled_at desc
+    ),
+    alive as (
+      select p.* from place p where p.state not in ('expired', 'settled', 'passed')
+    )
+    select * from alive
+    union all
+    select o.* from over o where not exists (select from alive a where a.consumer is not distinct from o.consumer)
+    order by consumer, attempt;
+end
+$$;
+
+-- In the segments: a row for each consumer that the message, or a retry of it, is for.
+create function find_in_segments(queue_id int, message_id bigint) returns setof found_message
+language plpgsql
+stable
+set search_path from current
+set jit = off
+as $$
+begin
+  return query execute format($sql$
+    with message as materialized (
+      select m.*, m.expires_at <= clock_timestamp() as is_expired from message_%1$s m where m.id = $2
+    ),
+    reader as (
+      select m.*, p.consumer_id as reader_id, c.name as consumer,
+             pg_visible_in_snapshot(m.txid, p.prev)
+               or (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq)) as is_received
+        from message m
+        join (%2$s) p on p.lane = m.lane and (m.consumer_id is null or m.consumer_id = p.consumer_id)
+        join consumer c on c.id = p.consumer_id
+    )
+    select case
+             when r.is_received is not true or b.id is null
+               then case when r.is_expired then 'expired' when r.is_received then 'passed' else 'waiting' end
+             when b.settled_at is not null then 'settled'
+             when b.waits_until is null then 'in_flight'
+             when b.attempt > 1 then 'retrying'
+             else 'waiting'
+           end,
+           r.consumer, coalesce(b.attempt, r.attempt)::int, b.id, b.worker,
+           case when b.settled_at is null and b.waits_until is null
+             then greatest(b.lease_until, (select max(h.alive_until) from heartbeat h where h.worker = b.worker))
+           end,
+           b.settled_at, case when b.settled_at is null then b.waits_until end, null::timestamptz, null::text, null::bigint,
+           r.type, r.payload, r.headers, r.created_at, r.expires_at, case when q.lane_by = 'priority' then r.lane::int end, r.key
+      from (
+        select * from reader
+        union all
+        select m.*, null, null, false from message m
+         where m.consumer_id is null and not exists (select from consumer c where c.queue_id = %1$s)
+      ) r
+      join queue q on q.id = %1$s
+      left join lateral (%3$s) b on r.is_received
+  $sql$, queue_id, cursors_query(queue_id), newest_batch_query(queue_id)) using null::int, message_id;
+end
+$$;
+
+-- The newest batch of a consumer that holds a message, given as r, a row of its table with reader_id: its attempt there, and since when
+-- the batch, or the message in it, is settled. What batch_messages finds for a batch, the other way round.
+create function newest_batch_query(queue_id int) returns text
+language sql
+immutable
+return format($sql$
+        select b.id, b.worker, b.lease_until, b.waits_until, coalesce(b.rest_attempts[array_position(b.rest_ids, r.id)], r.attempt) as attempt,
+               (select min(o.created_at) from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
+          from batch_%1$s b
+          join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+         where b.consumer_id = r.reader_id and b.lane = r.lane and b.id is not null
+           and (r.txid, r.seq) >= (b.first_txid, b.first_seq) and (r.txid, r.seq) <= (b.last_txid, b.last_seq)
+           and pg_visible_in_snapshot(r.txid, w.next_snapshot) and not pg_visible_in_snapshot(r.txid, w.prev_snapshot)
+           and case when b.rest_ids is null then (r.expires_at <= b.created_at) is not true else r.id = any (b.rest_ids) end
+         order by b.n desc
+         limit 1
+$sql$, queue_id);
+
+-- Among what is delayed, sent so or to be tried again.
+create function find_delayed(queue_id int, message_id bigint) returns setof found_message
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  source text;
+  moved record;
+begin
+  foreach source in array delayed_tables() loop
+    moved := delayed_position(source);
+    return query execute format($sql$
+      select case when d.consumer_id is null then 'delayed' else 'retrying' end, c.name, d.attempt::int, null::bigint, null::text, null::timestamptz,
+             null::timestamptz, d.due_at, null::timestamptz, null::text, null::bigint,
+             d.type, d.payload, d.headers, d.created_at, d.expires_at, case when q.lane_by = 'priority' then d.lane::int end, d.key
+        from %I d
+        join queue q on q.uid = d.queue_uid
+        left join consumer c on c.id = d.consumer_id
+       where q.id = $1 and d.id = $2
+         and not (pg_visible_in_snapshot(d.txid, $3) and (d.due_at, d.seq) <= ($4, $5))
+         -- a retry for a consumer that is gone is for nobody
+         and (d.consumer_id is null or c.id is not null)
+    $sql$, source) using queue_id, message_id, moved.snapshot, moved.due_at, moved.seq;
+  end loop;
+end
+$$;
+
+-- Among the dead letters.
+create function find_dead(queue_id int, message_id bigint) returns setof found_message
+language sql
+stable
+set search_path from current
+begin atomic
+  select 'dead', d.consumer, d.attempt, null::bigint, null::text, null::timestamptz, null::timestamptz, null::timestamptz, d.died_at, d.reason, d.id,
+         d.type, d.payload, d.headers, d.created_at, null::timestamptz, case when q.lane_by = 'priority' then d.lane::int end, d.key
+    from dead_letter d
+    join queue q on q.id = d.queue_id
+   where d.queue_id = find_dead.queue_id and d.message_id = find_dead.message_id;
+end;
+
+-- schema/72_peek.sql
+
+-- Looking at messages without receiving them. Nothing is written, nothing is locked but ACCESS SHARE; all that one call says is of one moment.
+--
+-- A page is read by index, whatever lies behind it: as many index entries as messages, and in each lane and segment a look. What makes it
+-- read more is what it has to pass over: retries of other consumers, what has expired, and, of the delayed messages, which are stored together,
+-- those of other queues.
+
+-- A message that is looked at. due_at: it is delayed until then; null: it is not. consumer: it is for that one alone; null: for all.
+-- position: give it as after to peek, to look at what comes behind.
+create type peeked_message as (
+  message_id bigint,
+  attempt int,
+  consumer text,
+  due_at timestamptz,
+  type text,
+  payload text,
+  headers jsonb,
+  created_at timestamptz,
+  expires_at timestamptz,
+  -- null on a queue that has none
+  priority int,
+  key text,
+  "position" text
+);
+
+-- Looks at up to max_messages (1 to 1000, default 10) messages, from the position after on (one that peek has returned; null: from the beginning).
+-- With a consumer: what it has not received and what has not expired, in the order in which it would: higher priorities first, and lane by lane
+-- where it takes turns. What is in an open batch has been received: see find_message. Without a consumer: everything that is kept, whoever
+-- has received it, the oldest first. Then what is delayed, in the order in which it becomes due.
+-- Errors: PQ001 no such queue, PQ002 no such consumer, PQ004 an argument out of range.
+create function peek(queue text, consumer text default null, after text default null, max_messages int default 10) returns setof peeked_message
+language plpgsql
+stable
+security definer
+set search_path from current
+as $$
+#variable_conflict use_variable
+declare
+  of_queue constant int := require_queue(queue);
+  reader constant int := case when consumer is not null then require_consumer(of_queue, consumer) end;
+  place constant record := peek_position(after);
+  looked_at int := 0;
+begin
+  perform require_home(), check_max_messages(max_messages, 1000);
+  if place.source is null then
+    return query select * from peek_segments(of_queue, reader, place.lane, place.txid, place.seq, max_messages);
+    get diagnostics looked_at = row_count;
+  end if;
+  return query
+    select (d.message).*
+      from unnest(delayed_tables()) with ordinality as t(source, n)
+     cross join lateral peek_delayed(
+       of_queue, reader, t.source, t.n::int, coalesce(place.due_at, '-infinity'),
+       case when t.n < place.source then 9223372036854775807 when t.n = place.source then place.seq else -1 end, max_messages - looked_at
+     ) d
+     order by (d.message).due_at, t.n, d.seq
+     limit max_messages - looked_at;
+end
+$$;
+
+-- What a position says: the lane and the (txid, seq) of a message in the segments, 3.1234.77, or the number of a delayed table, the time in
+-- microseconds and the seq there, delayed.1.1767225600000000.5.
+create function peek_position(
+  "position" text, out lane int, out txid xid8, out seq bigint, out source int, out due_at timestamptz
+)
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  parts text[];
+begin
+  if "position" is null then
+    return;
+  end if;
+  if "position" ~ '^[0-9]{1,4}\.[0-9]{1,19}\.[0-9]{1,19}$' then
+    parts := string_to_array("position", '.');
+    lane := parts[1]::int;
+    txid := parts[2]::xid8;
+    seq := parts[3]::bigint;
+    return;
+  elsif "position" ~ '^delayed\.[1-4]\.-?[0-9]{1,16}\.[0-9]{1,19}$' then
+    parts := string_to_array("position", '.');
+    source := parts[2]::int;
+    due_at := 'epoch'::timestamptz + parts[3]::bigint * interval '1 microsecond';
+    seq := parts[4]::bigint;
+    return;
+  end if;
+  raise exception numeric_value_out_of_range;
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected after to be a position that peek has returned, got: %L', left("position", 100)),
+      hint = 'Leave it out to begin with the first message.';
+end
+$$;
+
+-- What lies in the segments, for everybody or for one consumer. lane, txid and seq: where to go on from; null: from the beginning.
+create function peek_segments(queue_id int, consumer_id int, lane int, txid xid8, seq bigint, max_messages int) returns setof peeked_message
+language plpgsql
+stable
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = off
+set max_parallel_workers_per_gather = 0
+set jit = off
+as $$
+begin
+  return query execute format($sql$
+    select m.id, m.attempt::int, c.name, null::timestamptz, m.type, m.payload, m.headers, m.created_at, m.expires_at,
+           case when q.lane_by = 'priority' then m.lane::int end, m.key, format('%%s.%%s.%%s', m.lane, m.txid, m.seq)
+      from (%1$s) m
+     cross join (select q.lane_by from queue q where q.id = %2$s) q
+      left join consumer c on c.id = m.consumer_id
+     order by m.turn, m.is_next, m.txid, m.seq
+  $sql$, case when consumer_id is null then kept_messages(queue_id) else unreceived_messages(queue_id) end, queue_id)
+    using consumer_id, max_messages, lane, coalesce(txid, '0'), coalesce(seq, -1);
+end
+$$;
+
+-- The query for a page of everything that is kept. $2: how many, $4 and $5: after which (txid, seq).
+create function kept_messages(queue_id int) returns text
+language sql
+immutable
+return format($sql$
+      select m.*, 0 as turn, false as is_next
+        from (select q.lanes from queue q where q.id = %1$s) q
+       cross join generate_series(0, q.lanes - 1) as l(lane)
+       cross join lateral (
+         select *
+           from message_%1$s m
+          where m.lane = l.lane
+            and (m.txid, m.seq) > ($4, $5)
+            -- a retry for a consumer that is gone is for nobody
+            and (m.consumer_id is null or exists (select from consumer c where c.id = m.consumer_id))
+          order by m.lane, m.txid, m.seq
+          limit $2
+       ) m
+       order by m.txid, m.seq
+       limit $2
+$sql$, queue_id);
+
+-- The query for a page of what a consumer has not received. $1: the consumer, $2: how many, $3, $4 and $5: after which lane and (txid, seq) in it.
+-- First comes what is left of the window, then what a new one would hold, each with its late messages first: see 40_receive.sql. Where to
+-- go on is told by the cursor of the moment, so a page goes on rightly too where the consumer has received meanwhile.
+create function unreceived_messages(queue_id int) returns text
+language sql
+stable
+set search_path from current
+begin atomic
+  select format($sql$
+      select m.*, p.turn
+        from (select p.*, %3$s as turn, coalesce(p.lane = $3, false) as goes_on from (%2$s) p) p
+       cross join lateral (select case when p.goes_on then $4 else '0' end as last_txid, case when p.goes_on then $5 else -1 end as last_seq) f
+       cross join lateral (select not pg_visible_in_snapshot(f.last_txid, p.next) as is_next) g
+        -- after which message in what is left of the window, …
+       cross join lateral (
+         select case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_txid else p.last_txid end as last_txid,
+                case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_seq else p.last_seq end as last_seq
+       ) w
+        -- … and in what a new one would hold
+       cross join lateral (
+         select case when g.is_next then f.last_txid else '0' end as last_txid, case when g.is_next then f.last_seq else -1 end as last_seq
+       ) x
+       cross join lateral (
+         (
+           select false as is_next, m.*
+             from pg_snapshot_xip(p.prev) as late(txid)
+            cross join lateral (%4$s and m.txid = late.txid and (m.txid, m.seq) > (w.last_txid, w.last_seq) %5$s) m
+            where not g.is_next and not p.exhausted and late.txid >= w.last_txid and pg_visible_in_snapshot(late.txid, p.next)
+         )
+         union all
+         (
+           select false, m.* from (
+             %4$s and (m.txid, m.seq) > %6$s and m.txid < pg_snapshot_xmax(p.next) and pg_visible_in_snapshot(m.txid, p.next) %5$s
+           ) m
+            where not g.is_next and not p.exhausted
+         )
+         union all
+         (
+           select true, m.*
+             from pg_snapshot_xip(p.next) as late(txid)
+            cross join lateral (%4$s and m.txid = late.txid and (m.txid, m.seq) > (x.last_txid, x.last_seq) %5$s) m
+            where late.txid >= x.last_txid
+         )
+         union all
+         (select true, m.* from (%4$s and (m.txid, m.seq) > %7$s %5$s) m)
+       ) m
+       where $3 is null or p.turn >= %8$s
+       order by p.turn, m.is_next, m.txid, m.seq
+       limit $2
+    $sql$, q.id, cursors_query(q.id), case when q.lane_by = 'priority' then '-p.lane' else 'p.lane' end,
+    format('select * from message_%s m where m.lane = p.lane', q.id),
+    'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp())'
+      || ' order by m.lane, m.txid, m.seq limit $2',
+    main_part_after('w', 'p.prev'), main_part_after('x', 'p.next'), case when q.lane_by = 'priority' then '-$3' else '$3' end)
+    from queue q
+   where q.id = unreceived_messages.queue_id;
+end;
+
+-- What waits in one table of delayed messages, for everybody or for one consumer, after (due_at, seq). n: the number of the table.
+create function peek_delayed(
+  queue_id int, consumer_id int, source text, n int, after_due_at timestamptz, after_seq bigint, max_messages int
+) returns table (seq bigint, message peeked_message)
+language plpgsql
+stable
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set max_parallel_workers_per_gather = 0
+set jit = off
+as $$
+declare
+  moved constant record := delayed_position(source);
+  wanted constant text := $sql$
+    d.queue_uid = (select q.uid from queue q where q.id = $1)
+    and case when $2 is null then d.consumer_id is null or exists (select from consumer c where c.id = d.consumer_id)
+          else (d.consumer_id is null or d.consumer_id = $2) and (d.expires_at is null or d.expires_at > clock_timestamp()) end
+  $sql$;
+begin
+  return query execute format($sql$
+    select d.seq, row(
+             d.id, d.attempt::int, c.name, d.due_at, d.type, d.payload, d.headers, d.created_at, d.expires_at,
+             case when q.lane_by = 'priority' then d.lane::int end, d.key,
+             format('delayed.%%s.%%s.%%s', $9, (extract(epoch from d.due_at) * 1000000)::bigint, d.seq)
+           )::peeked_message
+      from (
+        (
+          select d.* from %1$I d
+           where (d.due_at, d.seq) > (greatest($6, $3), case when $6 > $3 then $7 when $6 < $3 then $4 else greatest($7, $4) end) and %2$s
+           order by d.due_at, d.seq
+           limit $5
+        )
+        union all
+        -- what was not visible yet when the table was moved up to there
+        select d.* from pg_snapshot_xip($8) as late(txid) join %1$I d on d.txid = late.txid
+         where (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+        union all
+        select d.* from %1$I d
+         where d.txid >= pg_snapshot_xmax($8) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+      ) d
+     cross join (select q.lane_by from queue q where q.id = $1) q
+      left join consumer c on c.id = d.consumer_id
+     order by d.due_at, d.seq
+     limit $5
+  $sql$, source, wanted)
+    using queue_id, consumer_id, after_due_at, after_seq, max_messages, moved.due_at, moved.seq, moved.snapshot, n;
+end
+$$;
+
+-- schema/73_follow.sql
+
+-- Looking at what is sent while it is sent, without receiving it. Nothing is written, nothing is locked but ACCESS SHARE, nothing waits for who
+-- looks: what was received by all and truncated before it was looked at is not shown.
+--
+-- Messages cannot be followed by their place in the log: a transaction that began earlier may commit later, and its messages lie before what has
+-- been shown. So who follows keeps a snapshot, as a cursor does: what it did not see and the next one does is new.
+
+-- The messages that became visible after a position, the oldest first, and the position to go on from. after null: the last messages that are
+-- kept, to begin with. Retries are not shown, they are one consumer's; a delayed message is once it has become due. When there are
+-- max_messages (1 to 1000) call again, there may be more. Errors: PQ001 no such queue, PQ004 an argument out of range.
+create function follow(
+  queue text, after text default null, max_messages int default 100, out "position" text, out messages peeked_message[]
+)
+language plpgsql
+stable
+security definer
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set max_parallel_workers_per_gather = 0
+set jit = off
+as $$
+#variable_conflict use_variable
+declare
+  of_queue constant int := require_queue(queue);
+  place constant record := follow_position(after);
+  until constant pg_snapshot := coalesce(place.until, snapshot_now());
+  last_place text;
+begin
+  perform require_home(), check_max_messages(max_messages, 1000);
+  execute format($sql$
+    select coalesce(array_agg(
+             row(
+               m.id, m.attempt::int, null::text, null::timestamptz, m.type, m.payload, m.headers, m.created_at, m.expires_at,
+               case when m.lane_by = 'priority' then m.lane::int end, m.key, format('%%s.%%s.%%s', m.lane, m.txid, m.seq)
+             )::peeked_message
+             order by m.txid, m.seq
+           ), '{}'),
+           case when count(*) = $1 then (array_agg(format('%%s.%%s', m.txid, m.seq) order by m.txid desc, m.seq desc))[1] end
+      from (
+        select q.lane_by, m.*
+          from queue q
+         cross join generate_series(0, q.lanes - 1) as l(lane)
+         cross join lateral (%2$s) m
+         where q.id = %1$s
+         order by m.txid %3$s, m.seq %3$s
+         limit $1
+      ) m
+  $sql$, of_queue, case when after is null then last_messages(of_queue) else messages_between(of_queue) end, case when after is null then 'desc' else '' end)
+    into messages, last_place using max_messages, place.since, until, coalesce(place.txid, '0'), coalesce(place.seq, -1);
+  "position" := case when after is null or last_place is null then until::text else concat_ws('/', place.since, until, last_place) end;
+end
+$$;
+
+-- What a position says: the snapshot of which everything has been shown, 812:815:813; while a page after it was full also the next one, and
+-- the (txid, seq) of the last message that was shown, 812:815:813/820:820:/817.5.
+create function follow_position(
+  "position" text, out since pg_snapshot, out until pg_snapshot, out txid xid8, out seq bigint
+)
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  parts constant text[] := string_to_array("position", '/');
+begin
+  if "position" is null then
+    return;
+  elsif cardinality(parts) not in (1, 3) then
+    raise exception numeric_value_out_of_range;
+  end if;
+  since := parts[1]::pg_snapshot;
+  if cardinality(parts) = 3 then
+    until := parts[2]::pg_snapshot;
+    txid := split_part(parts[3], '.', 1)::xid8;
+    seq := split_part(parts[3], '.', 2)::bigint;
+  end if;
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected after to be a position that follow has returned, got: %L', left("position", 100)),
+      hint = 'Leave it out to begin with the last messages.';
+end
+$$;
+
+-- The query for the last messages of a lane. $1: how many, $3: the snapshot that sees them.
+create function last_messages(queue_id int) returns text
+language sql
+immutable
+return format($sql$
+  select m.* from message_%1$s m
+   where m.lane = l.lane and m.consumer_id is null and pg_visible_in_snapshot(m.txid, $3)
+   order by m.lane desc, m.txid desc, m.seq desc
+   limit $1
+$sql$, queue_id);
+
+-- The query for a page of what $3 sees of a lane and $2 did not. $1: how many, $4 and $5: after which (txid, seq).
+create function messages_between(queue_id int) returns text
+language sql
+immutable
+return format($sql$
+  select m.*
+    from pg_snapshot_xip($2) as late(txid)
+   cross join lateral (
+     select * from message_%1$s m
+      where m.lane = l.lane and m.txid = late.txid and (m.txid, m.seq) > ($4, $5) and m.consumer_id is null and pg_visible_in_snapshot(m.txid, $3)
+      order by m.lane, m.txid, m.seq
+      limit $1
+   ) m
+  union all
+  (
+    select * from message_%1$s m
+     where m.lane = l.lane
+       and (m.txid, m.seq) > (case when $4 < pg_snapshot_xmax($2) then pg_snapshot_xmax($2) else $4 end, case when $4 < pg_snapshot_xmax($2) then -1 else $5 end)
+       and m.txid < pg_snapshot_xmax($3)
+       and m.consumer_id is null
+       and pg_visible_in_snapshot(m.txid, $3)
+     order by m.lane, m.txid, m.seq
+     limit $1
+  )
+$sql$, queue_id);
+
+-- schema/73_neglect.sql
+
+-- What shows that nobody calls maintain, or that the schema is not this cluster's: for `pgque doctor`. Read only.
+
+-- Heartbeats' tables are moved on every ten minutes by whoever calls maintain, and by nobody else. So the time of the last move says when
+-- maintenance was seen, some ten minutes more or less.
+--
+-- is_home: the stored transaction ids are this cluster's; false: repair() is needed. seen_at: above. overdue_since: since when the first
+-- delayed message that has not been delivered has been due; null: none is.
+create function maintenance_status(out is_home boolean, out seen_at timestamptz, out overdue_since timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  source text;
+  position record;
+  due_at timestamptz;
+begin
+  is_home := is_marked();
+  seen_at := pointer_moved_at(pg_sequence_last_value('heartbeat_pointer'));
+  foreach source in array delayed_tables() loop
+    position := delayed_position(source);
+    execute format($sql$
+      select d.due_at from %I d where (d.due_at, d.seq) > ($1, $2) and d.due_at < clock_timestamp() order by d.due_at, d.seq limit 1
+    $sql$, source) into due_at using position.due_at, position.seq;
+    overdue_since := least(overdue_since, due_at);
+  end loop;
+end
+$$;
+
+-- One row a shared consumer that has batches whose lease has ended and whose worker is not alive: the next maintain gives their messages
+-- back, so they are seen only where nobody calls it. lost_since: when the first of these leases ended.
+create function lost_batches() returns table (queue_name text, consumer text, batches int, lost_since timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  return query
+    select q.name, c.name, count(*)::int, min(b.lease_until)
+      from queue q
+     cross join lateral open_batches(q.id) b
+      join consumer c on c.id = b.consumer_id
+     where c.mode = 'shared'
+       and b.lease_until < clock_timestamp()
+       and (b.worker is null or not is_alive(b.worker))
+     group by q.name, c.name
+     order by q.name, c.name;
+end
+$$;
 
 -- schema/80_pgque_names.sql
 
@@ -5978,6 +7608,63 @@ begin atomic
          format('%s consumers, %s segments, %s, %s delayed, %s dead letters', s.consumers, s.segments, pg_size_pretty(s.bytes), s.delayed, s.dead_letters)
     from queue_status() s;
 end;
+
+-- schema/83_dead_letter_names.sql
+
+-- PgQue's names for dead letters, on top of dead_letters, redrive and purge_dead_letters.
+
+-- The dead letters of a queue, newest first, as they are stored.
+create function dlq_inspect(queue text, limit_count int default 100) returns setof dead_letter
+language sql
+stable
+security definer
+set search_path from current
+begin atomic
+  select d.*
+    from dead_letter d
+   where d.queue_id = require_queue(dlq_inspect.queue)
+   order by d.id desc
+   limit limit_count;
+end;
+
+-- Sends one dead letter again. Returns the id of its message, or null when there is no such dead letter.
+create function dlq_replay(dead_letter_id bigint) returns bigint
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  letter dead_letter;
+begin
+  select * into letter from dead_letter d where d.id = dead_letter_id;
+  if letter.id is null
+     or redrive((select q.name from queue q where q.id = letter.queue_id), ids => array[dead_letter_id]) = 0 then
+    return null;
+  end if;
+  return letter.message_id;
+end
+$$;
+
+create function dlq_replay_all(queue text) returns int
+language sql
+volatile
+return redrive(queue);
+
+-- Throws away the dead letters of a queue that are older. Returns how many.
+create function dlq_purge(queue text, older_than interval default '30 days') returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  if older_than is null or older_than < '0' then
+    raise exception using errcode = 'PQ004', message = format('expected older_than to be 0 or longer, got: %s', coalesce(older_than::text, 'NULL'));
+  end if;
+  return purge_dead_letters(queue, died_before => clock_timestamp() - older_than);
+end
+$$;
 
 -- schema/90_repair.sql
 
@@ -6274,7 +7961,7 @@ declare
 begin
   execute format('revoke all on all routines in schema %I from public', current_schema());
   execute format('revoke all on schema %I from public', current_schema());
-  foreach type_name in array '{caller,message,received_message,settled_line}'::text[] loop
+  foreach type_name in array '{caller,option_kind,message,received_message,found_message,peeked_message,listed_dead_letter,settled_line,given_back}'::text[] loop
     execute format('revoke all on type %I from public', type_name);
   end loop;
   begin

@@ -1,4 +1,4 @@
--- Messages whose attempts are used up, with the reason of the last one. Only operators delete from it.
+-- Messages whose attempts are used up, or that were buried, with the reason of the last one. Only operators delete from it.
 create table dead_letter (
   id bigint generated always as identity primary key,
   queue_id int not null references queue on delete cascade,
@@ -18,4 +18,4 @@ create table dead_letter (
 
 create index dead_letter_by_queue on dead_letter (queue_id, id);
 
-comment on table dead_letter is 'Messages whose attempts are used up, with the reason of the last one.';
+comment on table dead_letter is 'Messages whose attempts are used up, or that were buried, with the reason of the last one.';

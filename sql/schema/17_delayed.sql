@@ -2,9 +2,9 @@
 -- costs nothing.
 --
 -- Messages due within an hour wait in "near", all others in "far" until that hour has come. Each of the two is a pair of tables;
--- a sequence says which of them takes inserts. Rows leave a table by being copied, never by DELETE: its log says how far it has
--- been moved, see move_delayed. Once most of a table has been moved, the other one takes over, what is left is copied there and
--- the table is truncated: a copying collector that writes each message about once more.
+-- a sequence says which of them takes inserts. Rows leave a table by being copied, and by DELETE only when a person will not wait
+-- (deliver_delayed): its log says how far it has been moved, see move_delayed. Once most of a table has been moved, the other one takes
+-- over, what is left is copied there and the table is truncated: a copying collector that writes each message about once more.
 
 -- Creates one table and the log of its moves.
 create function create_delayed(name text) returns void
@@ -56,6 +56,11 @@ select create_delayed('delayed_near_0');
 select create_delayed('delayed_near_1');
 select create_delayed('delayed_far_0');
 select create_delayed('delayed_far_1');
+
+create function delayed_tables() returns text[]
+language sql
+immutable
+return '{delayed_near_0,delayed_near_1,delayed_far_0,delayed_far_1}'::text[];
 
 -- Which table of each store takes inserts, and since when: see segment_pointer.
 create sequence delayed_near_pointer minvalue 0;

@@ -1,4 +1,5 @@
--- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key.
+-- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key; for a batch dedupe_keys, in parallel with
+-- the payloads.
 
 -- Whether options are such as a queue takes: known ones, headers that are an object, and none that exclude each other. Written into the
 -- expression that asks, which costs a send much less than a call.
@@ -9,7 +10,7 @@ return case when jsonb_typeof(options) = 'object' then
   options - known = '{}'
   and coalesce(jsonb_typeof(options -> 'headers') = 'object', true)
   and not options ?& '{delay,at}' and not options ?& '{expires_after,expires_at}' and not options ?& '{key,keys}'
-  and (options ? 'dedupe_key' or not options ? 'dedupe_ttl')
+  and (options ?| '{dedupe_key,dedupe_keys}' or not options ? 'dedupe_ttl')
 else false end;
 
 -- The options that send, and send_batch, of a queue take.
@@ -19,7 +20,7 @@ stable
 set search_path from current
 begin atomic
   select '{delay,at}'::text[]
-         || case when of_batch then '{}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
+         || case when of_batch then '{dedupe_keys,dedupe_ttl}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
          || case when q.expiry then '{expires_after,expires_at}'::text[] else '{}' end
          || case q.lane_by when 'priority' then '{priority}'::text[] when 'key' then case when of_batch then '{key,keys}'::text[] else '{key}' end else '{}' end
     from queue q
@@ -75,8 +76,10 @@ begin
   if options ?& '{key,keys}' then
     raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
   end if;
-  if options ? 'dedupe_ttl' and not options ? 'dedupe_key' then
-    raise exception using errcode = 'PQ004', message = 'expected dedupe_ttl together with dedupe_key';
+  if options ? 'dedupe_ttl' and not options ?| '{dedupe_key,dedupe_keys}' then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected dedupe_ttl together with %s', case when 'dedupe_keys' = any (known) then 'dedupe_keys' else 'dedupe_key' end);
   end if;
 end
 $$;

@@ -11,12 +11,10 @@ as $$
 #variable_conflict use_column
 declare
   of_queue constant int := receivable_queue(caller, queue);
-  settings consumer;
-  start_from text;
+  settings constant consumer := new_consumer(of_queue, consumer, options);
+  start_from text := start_position(options ->> 'from');
   existing_mode text;
 begin
-  perform check_subscribe(options);
-  start_from := start_position(options ->> 'from');
   perform require_home();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
@@ -45,13 +43,6 @@ begin
       message = format('queue %s has no keys to order by', quote_literal(queue)),
       hint = 'Create it with lane_by = key.';
   end if;
-  settings.rate_period := '1 s';
-  settings.on_failure := 'block';
-  settings := consumer_settings(settings, options);
-  settings.queue_id := of_queue;
-  settings.name := consumer;
-  settings.mode := coalesce(options ->> 'mode', 'exclusive');
-  settings.paused := false;
   perform add_consumer(settings, coalesce(start_from, 'latest'));
   if settings.max_in_flight is not null then
     perform generate_ack(of_queue);
@@ -84,6 +75,28 @@ begin
   -- under a new number: what was written for the old one alone is nobody's now
   delete from consumer c where c.id = old.id;
   perform add_consumer(old, start_from);
+end
+$$;
+
+-- The settings of a consumer that is to be subscribed, from options that are checked here, "from" aside.
+create function new_consumer(queue_id int, name text, options jsonb) returns consumer
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  settings consumer;
+begin
+  settings.queue_id := queue_id;
+  settings.name := name;
+  settings.mode := coalesce(options ->> 'mode', 'exclusive');
+  settings.on_failure := 'block';
+  settings.rate_period := '1 s';
+  settings.paused := false;
+  perform check_consumer(settings, options, 'subscribe', array[
+    row('from', 'text', null, null, true), row('mode', 'word', 'exclusive,shared,ordered', null, true)
+  ]::option_kind[]);
+  return configured_consumer(settings, options);
 end
 $$;
 
@@ -140,30 +153,6 @@ exception
     raise exception using
       errcode = 'PQ004',
       message = format('expected from to be "earliest", "latest" or a time such as "2030-01-31T12:00:00Z", got: %L', "position");
-end
-$$;
-
-create function check_subscribe(options jsonb) returns void
-language plpgsql
-immutable
-set search_path from current
-as $$
-declare
-  unknown text;
-begin
-  if jsonb_typeof(options) is distinct from 'object' then
-    raise exception using errcode = 'PQ004', message = format('expected the options of subscribe to be a JSON object, got: %s', coalesce(left(options::text, 100), 'NULL'));
-  end if;
-  select string_agg(quote_literal(key), ', ') into unknown from jsonb_object_keys(options) as key where key not in ('from', 'mode', 'on_failure', 'max_in_flight', 'rate_limit', 'rate_period');
-  if unknown is not null then
-    raise exception using errcode = 'PQ004', message = format('unknown option of subscribe: %s', unknown), hint = 'Known options: from, mode, on_failure, max_in_flight, rate_limit, rate_period.';
-  end if;
-  if options ->> 'mode' not in ('exclusive', 'shared', 'ordered') then
-    raise exception using errcode = 'PQ004', message = format('expected mode to be "exclusive", "shared" or "ordered", got: %L', options ->> 'mode');
-  end if;
-  if options ? 'on_failure' and options ->> 'mode' is distinct from 'ordered' then
-    raise exception using errcode = 'PQ004', message = 'expected on_failure for a consumer with mode "ordered" alone';
-  end if;
 end
 $$;
 

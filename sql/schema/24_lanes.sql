@@ -32,61 +32,30 @@ $generate$;
 
 -- The options of a new queue with the number of its lanes: ten priorities or 16 slots for keys, unless they say otherwise.
 create function lane_options(options jsonb) returns jsonb
-language plpgsql
+language sql
 immutable
-set search_path from current
-as $$
-begin
-  if options ? 'lanes' and not options ? 'lane_by' then
-    raise exception using
-      errcode = 'PQ004',
-      message = 'expected lanes together with lane_by',
-      hint = 'lane_by = priority or key says which lane a message goes to.';
-  end if;
-  if options ? 'lowest_first_every' and options ->> 'lane_by' is distinct from 'priority' then
-    raise exception using errcode = 'PQ004', message = 'expected lowest_first_every together with lane_by = priority';
-  end if;
-  return jsonb_build_object('lanes', case options ->> 'lane_by' when 'priority' then 10 when 'key' then 16 else 1 end) || options;
-end
-$$;
+return jsonb_build_object('lanes', case options ->> 'lane_by' when 'priority' then 10 when 'key' then 16 else 1 end) || options;
 
--- Changes the number of lanes: to more, never to fewer, and with keys only when nothing is left in those there are, so that the order of
+-- Gives the consumers of a queue cursors for so many lanes, with keys only when nothing is left in those there are, so that the order of
 -- a key is kept. Holds senders up for as long as it looks.
-create function add_lanes(queue_id int, options jsonb) returns void
+create function add_lanes(old queue, lanes int) returns void
 language plpgsql
 volatile
 set search_path from current
 set lock_timeout = '1s'
 as $$
 declare
-  old queue;
-  lanes int;
   taken pg_snapshot;
 begin
-  perform require_read_committed('set_queue_config');
+  perform require_read_committed('change_queue');
   -- who is just subscribing has cursors for the lanes there were
-  perform pg_advisory_xact_lock(lock_key('subscribe', queue_id));
-  select * into old from queue q where q.id = queue_id;
-  if options ? 'lane_by' then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('lane_by of queue %s cannot be changed', quote_literal(old.name)),
-      hint = 'Create another queue, and drop this one when it is drained.';
-  end if;
-  perform configure_queue(queue_id, options);
-  select q.lanes into lanes from queue q where q.id = queue_id;
-  if old.lane_by is null or lanes < old.lanes then
-    raise exception using
-      errcode = 'PQ004',
-      message = format('expected lanes of queue %s to be %s or more, got: %s', quote_literal(old.name), old.lanes, lanes),
-      hint = case when old.lane_by is null then 'It has one lane: it was created without lane_by.' else 'Lanes are added, never taken away.' end;
-  end if;
+  perform pg_advisory_xact_lock(lock_key('subscribe', old.id));
   -- no sender has anything uncommitted in the queue, and those that come wait, and then use the new number
   execute (
-    select format('lock table %s in share row exclusive mode', string_agg(format('only message_%s_%s', queue_id, segment), ', '))
-      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+    select format('lock table %s in share row exclusive mode', string_agg(format('only message_%s_%s', old.id, segment), ', '))
+      from generate_series(0, segment_count(old.id) - 1) as ring(segment)
   );
-  if old.lane_by = 'key' and not is_drained(queue_id) then
+  if old.lane_by = 'key' and not is_drained(old.id) then
     raise exception using
       errcode = 'PQ004',
       message = format('queue %s is not drained', quote_literal(old.name)),
@@ -99,7 +68,7 @@ begin
       from consumer c
      cross join generate_series($2, $3 - 1) as l(lane)
      where c.queue_id = %1$s
-  $sql$, queue_id) using taken, old.lanes, lanes;
+  $sql$, old.id) using taken, old.lanes, lanes;
 exception
   when lock_not_available then
     raise exception using

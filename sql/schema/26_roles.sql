@@ -23,19 +23,20 @@ begin atomic
   select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all
   select unnest('{
-    receive,receive_messages,receive_<queue>,batch_queue,ack,ack_<queue>,ack_by_number,ack_strict,nack,settle,finish_batch,event_retry,
+    receive,receive_messages,receive_<queue>,batch_queue,extend,ack,ack_<queue>,ack_by_number,ack_strict,nack,snooze,bury,settle,finish_batch,event_retry,
     subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
     subscribe_subconsumer,receive_coop,touch_subconsumer,unsubscribe_subconsumer,
-    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,next_due_at
+    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,next_due_at,max_retries,schedule,schedules
   }'::text[]), 'receive'
   union all
   select unnest('{
-    queue_status,consumer_status,segment_status,worker_status,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,schedules,
+    queue_status,consumer_status,segment_status,worker_status,maintenance_status,lost_batches,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    queue_settings,consumer_settings,peek,follow,find_message,dead_letters,
     maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick
   }'::text[]), 'read'
   union all
   select unnest('{
-    drop_queue,set_queue_config,set_consumer_config,pause,resume,purge,schedule,unschedule,redrive,dlq_replay,dlq_replay_all,dlq_purge,
+    drop_queue,change_queue,set_queue_config,change_consumer,set_consumer_config,pause,resume,purge,deliver_delayed,unschedule,redrive,purge_dead_letters,dlq_replay,dlq_replay_all,dlq_purge,
     grant_queue,revoke_queue
   }'::text[]), 'administer';
 end;

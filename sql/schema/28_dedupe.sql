@@ -26,6 +26,12 @@ comment on table dedupe is 'Keys with which messages were sent, until when they 
 create sequence dedupe_pointer minvalue 0;
 select setval('dedupe_pointer', pointer_to(0));
 
+-- The lock on a key of a queue is hashtextextended(key, seed).
+create function dedupe_seed(queue_uid bigint) returns bigint
+language sql
+stable
+return hashint8extended(queue_uid, lock_seed('dedupe', 0));
+
 -- Claims the key that options name for this message. Returns null, or the id of the message that has it already.
 create function claim_key(queue_uid bigint, options jsonb, message_id bigint) returns bigint
 language plpgsql
@@ -41,7 +47,7 @@ declare
   first_id bigint;
 begin
   perform require_read_committed('send with a dedupe_key');
-  perform pg_advisory_xact_lock(hashtextextended(wanted, hashint8extended(queue_uid, lock_seed('dedupe', 0))));
+  perform pg_advisory_xact_lock(hashtextextended(wanted, dedupe_seed(queue_uid)));
   pointer := pg_sequence_last_value('dedupe_pointer');
   -- by name: a look at the parent would lock the third table too, until this transaction ends
   case pointer_segment(pointer)

@@ -81,9 +81,9 @@ begin
   return message_ids;
 end;$sql$, schema, schema));
   perform generate_dispatcher(
-    format('receive_messages(queue text, consumer text, worker text default null, max_messages int default 100, lease interval default ''30 s'') returns setof %s.received_message', schema),
-    'queue collate "C"', 'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease); return;', names, name_ids,
-    format('return query execute format(''select * from %%s.receive_%%s($1, $2, $3, $4)'', %1$L, %2$s.require_queue(queue)) using consumer, worker, max_messages, lease;', schema, schema));
+    format('receive_messages(queue text, consumer text, worker text default null, max_messages int default 100, lease interval default ''30 s'', max_bytes int default null) returns setof %s.received_message', schema),
+    'queue collate "C"', 'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease, max_bytes); return;', names, name_ids,
+    format('return query execute format(''select * from %%s.receive_%%s($1, $2, $3, $4, $5)'', %1$L, %2$s.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes;', schema, schema));
   perform generate_dispatcher(
     'ack(batch_id bigint) returns int',
     schema || '.batch_queue(batch_id)', 'return ' || escaped || '.ack_%s(batch_id);', ids::text[], ids,

@@ -1,4 +1,5 @@
--- Writes send_batch_<queue id>: inserts many messages in one statement and returns their ids in the order of the payloads.
+-- Writes send_batch_<queue id>: inserts many messages in one statement and returns their ids in the order of the payloads. With dedupe_keys those
+-- whose key has been used are left out, and answered with the id of the first.
 create function generate_send_batch(queue_id int) returns void
 language plpgsql
 set search_path from current
@@ -24,6 +25,7 @@ set search_path from current
 as $send$
 declare
   ids bigint[];
+  answers bigint[];
   bytes int;
   due_at timestamptz;%6$s
 begin
@@ -40,22 +42,33 @@ begin
       perform refuse_send_options(%1$s, options, %10$L);
     end if;
     due_at := send_due_at(options);%7$s
+    if options ? 'dedupe_keys' then
+      answers := claim_keys(%4$s, options, ids);
+      select array_agg(m.id order by m.n), array_agg(m.payload order by m.n), array_agg(m.headers order by m.n)%11$s
+        into ids, payloads, headers%12$s
+        from unnest(ids, answers, payloads, headers%12$s) with ordinality as m(id, answer, payload, headers%13$s, n)
+       where m.answer = m.id;
+      if ids is null then
+        return coalesce(answers, '{}');
+      end if;
+    end if;
     if due_at > clock_timestamp() then
       perform send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
-      return ids;
+      return coalesce(answers, ids);
     end if;
   end if;
   case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
     else%9$s
   end case;
   %5$s
-  return ids;
+  return coalesce(answers, ids);
 end
 $send$;
 revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
 $ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
   part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names),
-  known_send_options(queue_id, of_batch => true));
+  known_send_options(queue_id, of_batch => true),
+  case when part.names <> '' then ', array_agg(m.key order by m.n)' else '' end, part.unnested, part.names);
 end
 $generate$;
 

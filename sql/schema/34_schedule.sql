@@ -14,6 +14,8 @@ create table schedule (
   payload text,
   -- what every firing is sent with beside its own headers: headers, priority, key
   send_options jsonb not null,
+  -- how many of the times that were missed are made good
+  missed int not null check (missed between 0 and 1440),
   enabled boolean not null,
   created_at timestamptz not null default now(),
   -- since when it is as it is: what came before has not been missed
@@ -31,7 +33,7 @@ stable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{time_zone,type,enabled,headers,priority,key}';
+  known constant text[] := '{time_zone,type,missed,enabled,headers,priority,key}';
   unknown text;
   wrong text;
 begin
@@ -50,11 +52,17 @@ begin
   select format('expected %s to be a %s, got: %s', o.key, w.type, left(o.value::text, 100))
     into wrong
     from jsonb_each(options) as o
-    join (values ('time_zone', 'string'), ('type', 'string'), ('enabled', 'boolean')) as w(key, type) using (key)
+    join (values ('time_zone', 'string'), ('type', 'string'), ('missed', 'number'), ('enabled', 'boolean')) as w(key, type) using (key)
    where jsonb_typeof(o.value) <> w.type
    limit 1;
   if wrong is not null then
     raise exception using errcode = 'PQ004', message = wrong, hint = 'Leave the option out for its default.';
+  end if;
+  if (options ->> 'missed')::numeric not in (select generate_series(0, 1440)) then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected missed to be an integer from 0 to 1440, got: %s', options ->> 'missed'),
+      hint = 'So many of the times that nobody fired are made good, the latest of them: 0 none, 1 the last one. 1440 are the minutes of a day.';
   end if;
   if not exists (select from pg_timezone_names z where z.name = coalesce(options ->> 'time_zone', 'UTC')) then
     raise exception using
@@ -80,11 +88,20 @@ begin
 end
 $$;
 
--- Creates a schedule, or makes the one of that name what is asked for; 1: it is new or has changed, 0: it was just like that.
+-- Creates a schedule, or makes the one of that name what is asked for; 1: it is new or has changed, 0: it was just like that, and to learn
+-- that nobody needs to be an administrator who may receive from the queue: workers declare schedules at every start.
 -- The payload is sent verbatim with every firing. Options: time_zone (default UTC, a name of pg_timezone_names), type (default "default"),
--- headers, priority, key (as in send; default none) and enabled. What is left out takes its default, but enabled stays what it was: who
--- declares schedules at every start does not undo what was switched off. Errors: PQ001 no such queue, PQ004 an argument out of range.
-create function schedule(name text, queue text, cron text, payload text default null, options jsonb default '{}') returns int
+-- headers, priority, key (as in send; default none), missed (how many of the times that nobody fired because no worker ran are made good, the
+-- latest of them; default 1) and enabled. What is left out takes its default, but enabled stays what it was: who declares schedules at
+-- every start does not undo what was switched off. Errors: PQ001 no such queue, PQ004 an argument out of range.
+create function schedule(
+  name text,
+  queue text,
+  cron text,
+  payload text default null,
+  options jsonb default '{}',
+  caller caller default current_user
+) returns int
 language plpgsql
 volatile
 security definer
@@ -92,43 +109,74 @@ set search_path from current
 as $$
 #variable_conflict use_variable
 declare
-  of_queue int;
-  send_options jsonb;
-  known text[];
-  settings queue;
+  wanted schedule;
+  existing schedule;
 begin
   perform check_name('schedule', name);
   perform check_cron(cron);
   perform check_schedule_options(options);
   perform pg_advisory_xact_lock(lock_key('registry', 0));
-  of_queue := require_queue(queue);
-  send_options := options - '{time_zone,type,enabled}'::text[];
-  select * into settings from queue q where q.id = of_queue;
-  perform check_send(coalesce(options ->> 'type', 'default'), payload, settings.payload_bytes_max);
-  -- what a firing sends is sent at once, and once as it is
-  known := array(select k from unnest(known_send_options(of_queue, of_batch => false)) as k where k <> all ('{delay,at,dedupe_key,dedupe_ttl}'));
-  if not are_send_options(send_options, known) then
-    perform refuse_send_options(of_queue, send_options, known);
+  select * into existing from schedule s where s.name = name;
+  wanted.name := name;
+  wanted.queue_id := receivable_queue(caller, queue);
+  wanted.cron := cron;
+  wanted.time_zone := coalesce(options ->> 'time_zone', 'UTC');
+  wanted.type := coalesce(options ->> 'type', 'default');
+  wanted.payload := payload;
+  wanted.send_options := options - '{time_zone,type,missed,enabled}'::text[];
+  wanted.missed := coalesce((options ->> 'missed')::int, 1);
+  wanted.enabled := coalesce((options ->> 'enabled')::boolean, existing.enabled, true);
+  wanted.created_at := existing.created_at;
+  wanted.changed_at := existing.changed_at;
+  perform check_scheduled_send(wanted);
+  if wanted is not distinct from existing then
+    return 0;
   end if;
-  perform send_priority(send_options, settings.lanes), send_key(send_options);
-  insert into schedule as s (name, queue_id, cron, time_zone, type, payload, send_options, enabled)
-  values (
-    name, of_queue, cron, coalesce(options ->> 'time_zone', 'UTC'), coalesce(options ->> 'type', 'default'), payload, send_options,
-    coalesce((options ->> 'enabled')::boolean, true)
-  )
+  perform require_admin(caller);
+  wanted.created_at := coalesce(existing.created_at, now());
+  wanted.changed_at := now();
+  insert into schedule
+  select wanted.*
   on conflict on constraint schedule_pkey do update
      set queue_id = excluded.queue_id, cron = excluded.cron, time_zone = excluded.time_zone, type = excluded.type, payload = excluded.payload,
-         send_options = excluded.send_options, enabled = coalesce((options ->> 'enabled')::boolean, s.enabled), changed_at = now()
-   where (s.queue_id, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled)
-         is distinct from (excluded.queue_id, excluded.cron, excluded.time_zone, excluded.type, excluded.payload, excluded.send_options,
-           coalesce((options ->> 'enabled')::boolean, s.enabled));
-  return found::int;
+         send_options = excluded.send_options, missed = excluded.missed, enabled = excluded.enabled, changed_at = excluded.changed_at;
+  return 1;
 end
 $$;
 
-create function schedule(name text, queue text, cron text, payload jsonb, options jsonb default '{}') returns int
+create function schedule(
+  name text,
+  queue text,
+  cron text,
+  payload jsonb,
+  options jsonb default '{}',
+  caller caller default current_user
+) returns int
 language sql
-return schedule(name, queue, cron, payload::text, options);
+return schedule(name, queue, cron, payload::text, options, caller);
+
+-- Refuses a schedule whose message could not be sent.
+create function check_scheduled_send(wanted schedule) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  settings queue;
+  known text[];
+begin
+  select * into settings from queue q where q.id = wanted.queue_id;
+  perform check_send(wanted.type, wanted.payload, settings.payload_bytes_max);
+  -- what a firing sends is sent at once, and once as it is
+  known := array(
+    select k from unnest(known_send_options(wanted.queue_id, of_batch => false)) as k where k <> all ('{delay,at,dedupe_key,dedupe_ttl}')
+  );
+  if not are_send_options(wanted.send_options, known) then
+    perform refuse_send_options(wanted.queue_id, wanted.send_options, known);
+  end if;
+  perform send_priority(wanted.send_options, settings.lanes), send_key(wanted.send_options);
+end
+$$;
 
 -- Removes a schedule. 1 removed, 0 there was none. What it has sent stays. Dropping its queue removes it, too.
 create function unschedule(name text) returns int

@@ -132,9 +132,10 @@ exception
 end
 $$;
 
--- Schedules, by name, of one queue or of all. payload, type and options are what a firing sends. last_fired_at: the latest time for which
--- it was fired, null: never. What came after it, and after changed_at, has been missed, and whoever fires decides what to do about it.
-create function schedules(queue text default null) returns table (
+-- Schedules, by name, of one queue or of all that the caller may receive from. payload, type and options are what a firing sends.
+-- last_fired_at: the latest time for which it was fired, null: never. What came after it, and after changed_at, has been missed; of that the
+-- latest `missed` times are to be fired by whoever finds them, besides those that have just come.
+create function schedules(queue text default null, caller caller default current_user) returns table (
   name text,
   queue_name text,
   cron text,
@@ -142,6 +143,7 @@ create function schedules(queue text default null) returns table (
   type text,
   payload text,
   options jsonb,
+  missed int,
   enabled boolean,
   created_at timestamptz,
   changed_at timestamptz,
@@ -154,14 +156,15 @@ set search_path from current
 as $$
 begin
   if queue is not null then
-    perform require_queue(queue);
+    perform receivable_queue(caller, queue);
   end if;
   return query
-    select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.enabled, s.created_at, s.changed_at,
+    select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.missed, s.enabled, s.created_at, s.changed_at,
            (select max(f.fire_at) from firing f where f.schedule = s.name)
       from schedule s
       join queue q on q.id = s.queue_id
-     where schedules.queue is null or q.name = schedules.queue
+     where (schedules.queue is null or q.name = schedules.queue)
+       and has_function_privilege(caller, to_regprocedure(format('ack_%s(bigint)', q.id)), 'execute')
      order by s.name;
 end
 $$;

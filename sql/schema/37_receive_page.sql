@@ -1,5 +1,26 @@
 -- A page: so many messages of a window that are handed out together, and the batch row that says so.
 
+-- How many of these payloads are handed out together: up to the one with which they have max_bytes. So one of any size is, and whoever adds
+-- up what it was given knows whether there was more.
+create function messages_within(sizes int[], max_bytes int) returns int
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  size int;
+  messages int := 0;
+  bytes bigint := 0;
+begin
+  foreach size in array sizes loop
+    messages := messages + 1;
+    bytes := bytes + size;
+    exit when bytes >= max_bytes;
+  end loop;
+  return messages;
+end
+$$;
+
 -- The statement that reads one page of a window, appends the batch row and returns the messages.
 create function receive_page(queue_id int, lane text, kind text) returns text
 language plpgsql
@@ -7,7 +28,7 @@ set search_path from current
 as $generate$
 declare
   lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
-  is_last_page constant text := 'p.messages < max_messages' || case when kind = 'part' then ' and not part.more' else '' end;
+  is_last_page constant text := 'p.seen < max_messages and p.messages = p.seen' || case when kind = 'part' then ' and not part.more' else '' end;
 begin
   return format($sql$
     return query
@@ -19,7 +40,12 @@ begin
        limit max_messages
     ),
     picked as (
-      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as messages
+      select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
+             -- the length of a payload is known without reading it
+             case
+               when max_bytes is null or (select sum(octet_length(s.payload)) < max_bytes from window_messages s) then count(*)::int
+               else (select messages_within(array_agg(octet_length(s.payload)), max_bytes) from window_messages s)
+             end as messages
         from window_messages w
       having count(*) > 0
     ),
@@ -55,7 +81,7 @@ begin
       returning id, lease_until
     )
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
-      from window_messages m
+      from (select * from window_messages limit (select p.messages from picked p)) m
      cross join new_batch b;
 $sql$, queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
     case lane_by when 'priority' then lane else 'null::int' end,

@@ -1,5 +1,21 @@
 -- Where consumers have got to, one row for each lane: the window, and the position in it. What receive reads for itself, for whoever else
--- looks. One consumer's, or of all that the queue has.
+-- looks. $1: one consumer's number; null: all that the queue has.
+create function cursors_query(queue_id int) returns text
+language sql
+immutable
+return format($sql$
+    select c.id as consumer_id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot) as prev,
+           coalesce(b.next_snapshot, w.next_snapshot) as next, b.last_txid, b.last_seq, b.exhausted,
+           (b.settled_before, b.still_open)::settled_line as settled, b.rate_until, b.expired
+      from consumer c
+      join queue q on q.id = c.queue_id
+     cross join generate_series(0, q.lanes - 1) as l(lane)
+     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
+     -- limit: looked up for each cursor, where a join might begin with all batches there are
+     cross join lateral (select * from batch_%1$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n limit 1) w
+     where c.queue_id = %1$s and ($1 is null or c.id = $1)
+$sql$, queue_id);
+
 create function cursors(queue_id int, of_consumer int default null) returns table (
   consumer_id int,
   lane smallint,
@@ -23,18 +39,8 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_sort = off
 as $$
-#variable_conflict use_column
 begin
-  return query execute format($sql$
-    select c.id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot),
-           b.last_txid, b.last_seq, b.exhausted, (b.settled_before, b.still_open)::settled_line, b.rate_until, b.expired
-      from consumer c
-      join queue q on q.id = c.queue_id
-     cross join generate_series(0, q.lanes - 1) as l(lane)
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
-      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-     where c.queue_id = %1$s and ($1 is null or c.id = $1)
-  $sql$, cursors.queue_id) using of_consumer;
+  return query execute cursors_query(queue_id) using of_consumer;
 end
 $$;
 

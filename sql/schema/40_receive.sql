@@ -116,7 +116,7 @@ set search_path from current
 as $generate$
 begin
   execute format($ddl$
-create or replace function receive_%1$s(consumer text, worker text, max_messages int, lease interval) returns setof received_message
+create or replace function receive_%1$s(consumer text, worker text, max_messages int, lease interval, max_bytes int) returns setof received_message
 language plpgsql
 security definer
 set search_path from current
@@ -151,8 +151,8 @@ begin
     perform require_home();
     perform require_read_committed('receive');
   end if;
-  if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days') is not true then
-    perform check_receive(max_messages, lease);
+  if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days' and coalesce(max_bytes, 1) > 0) is not true then
+    perform check_receive(max_messages, lease, max_bytes);
   end if;
   lock table only batch_%1$s in row exclusive mode;
   select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into reader, reader_mode, is_paused, has_limits
@@ -182,14 +182,14 @@ begin
 %3$s
 end
 $receive$;
-revoke all on function receive_%1$s(text, text, int, interval) from public
+revoke all on function receive_%1$s(text, text, int, interval, int) from public
 $ddl$, queue_id, lock_seed('cursor', queue_id),
   case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end,
   case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end);
 end
 $generate$;
 
-create function check_receive(max_messages int, lease interval) returns void
+create function check_receive(max_messages int, lease interval, max_bytes int) returns void
 language plpgsql
 immutable
 set search_path from current
@@ -206,6 +206,12 @@ begin
       errcode = 'PQ004',
       message = format('expected the lease to be longer than 0 and at most 7 days, got: %s', coalesce(lease::text, 'NULL')),
       hint = 'A worker that sends heartbeats needs no long lease.';
+  end if;
+  if max_bytes < 1 then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected max_bytes to be an integer from 1 to 2147483647, or null, got: %s', max_bytes),
+      hint = 'One message is handed out whatever its size.';
   end if;
 end
 $$;

@@ -1,6 +1,10 @@
 -- How batches end. The outcomes of a batch are a small log, unique on (batch, n): whoever settles something reads the newest,
 -- stops if it is final, and inserts the next; on a conflict somebody else was faster, and it reads again. So acks of some
 -- messages, the final ack and recovery cannot overlook each other, and a batch is finished once.
+--
+-- The row of the batch is locked first: two who look for a conflict at the same moment find none, both insert, and the loser's row is
+-- dead. Such a lock is a mark in the row itself, not a version of it, and takes none of the server's lock table, however many batches a
+-- transaction settles.
 
 -- Whether a batch exists, and what is settled of it.
 create function batch_state(batch_id bigint, out messages int, out last_n int, out final boolean, out settled bigint[])
@@ -37,7 +41,7 @@ declare
 begin
   execute format($sql$
     insert into outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids)
-    select %2$s, b.id, $2, $3, $4 from batch_%1$s_%2$s b where b.id = $1
+    select %2$s, b.id, $2, $3, $4 from batch_%1$s_%2$s b where b.id = $1 for no key update
     on conflict do nothing
   $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
   get diagnostics inserted = row_count;
@@ -136,7 +140,7 @@ begin
   select string_agg(format($sql$
     when %2$s then
       insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
-      select %2$s, b.id, 1, true from batch_%1$s_%2$s b where b.id = ack_%1$s.batch
+      select %2$s, b.id, 1, true from batch_%1$s_%2$s b where b.id = ack_%1$s.batch for no key update
       on conflict (batch_id, n, segment) do nothing;$sql$,
       queue_id, segment), '' order by segment)
     into branches

@@ -2,6 +2,8 @@
 -- asks, until it is finished: PgQ's stream reader. While its lease lasts it stays the same batch. When the lease has ended, the receive
 -- takes it away as recovery does for a shared consumer, but writes no message again, which would come behind later ones: it appends a
 -- batch row over what is left of the same range, each message one attempt further (take_over).
+--
+-- A message that failed or is snoozed leaves the stream and comes later; one that is released stays in its place, in the open batch.
 
 -- What is left of the open batch of an exclusive consumer, whose cursor's lock the caller holds. No row: none is open.
 create function receive_open_batch(queue_id int, consumer_id int, worker text, lease interval) returns setof received_message

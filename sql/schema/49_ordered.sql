@@ -1,10 +1,10 @@
 -- Ordered consumers: one open batch in each lane, so that the messages of one key are handled in order and one at a time, with any number
 -- of workers, each on other lanes. Order is that of transactions that do not overlap.
 --
--- What is left of a batch when it ends, because of a failure, a release or a lease that ran out, is never written again, which would put
--- it behind later messages of its key. A batch row over the rest of the same range is appended instead, with each message's attempt. After
--- a failure this rest waits: it is handed out to nobody before its time, and the lane with it. A consumer with on_failure = skip lets
--- failed messages come later, out of order, as those of a shared consumer do.
+-- What is left of a batch when it ends, because of a failure, a snooze, a release or a lease that ran out, is never written again, which
+-- would put it behind later messages of its key. A batch row over the rest of the same range is appended instead, with each message's
+-- attempt. After a failure or a snooze this rest waits: it is handed out to nobody before its time, and the lane with it. A consumer with
+-- on_failure = skip lets failed and snoozed messages come later, out of order, as those of a shared consumer do.
 
 -- How the consumer of a batch is subscribed.
 create function batch_mode(batch_id bigint, out mode text, out on_failure text)
@@ -108,9 +108,9 @@ begin
   batch_id := old_id;
   state := batch_state(old_id);
   execute format('select waits_until is not null from batch_%s_%s where id = $1', batch_queue(old_id), batch_segment(old_id)) into waited using old_id;
-  select array_agg(m.message_id) filter (where m.next_attempt <= max_retries + 1),
-         array_agg(m.next_attempt) filter (where m.next_attempt <= max_retries + 1),
-         coalesce(array_agg(m.message_id) filter (where m.next_attempt > max_retries + 1), '{}')
+  select array_agg(m.message_id) filter (where waited or m.next_attempt <= max_retries + 1),
+         array_agg(m.next_attempt) filter (where waited or m.next_attempt <= max_retries + 1),
+         coalesce(array_agg(m.message_id) filter (where not waited and m.next_attempt > max_retries + 1), '{}')
     into ids, attempts, dead
     from (select b.message_id, b.attempt + (not waited)::int as next_attempt from batch_messages(old_id) b) m
    where m.message_id <> all (state.settled);
@@ -118,8 +118,7 @@ begin
   if state.final or not append_outcome(old_id, state.last_n + 1, true, ids || dead) then
     return;
   end if;
-  perform give_back(old_id, dead, array_fill(interval '0', array[cardinality(dead)]),
-    array_fill('the lease ended before the message was settled'::text, array[cardinality(dead)]));
+  perform give_back(old_id, all_given_back(dead, 'retry', '0', 'the lease ended before the message was settled'));
   lease_until := clock_timestamp() + lease;
   batch_id := append_rest(old_id, ids, attempts, worker, lease_until, null);
 exception
@@ -157,11 +156,10 @@ begin
 end
 $$;
 
--- Finishes a batch of an ordered consumer with some messages unhandled: retry_ids have failed, each with the time until it is tried again
--- and a reason; release_ids are given back as they are, null: all others. The rest of the batch is acked. What failed and was released
--- waits in its place until the latest of these times; failed messages of a consumer that skips leave it. Returns how many had failed;
--- null when the batch is unknown, finished, or its lease was taken away.
-create function hold(batch_id bigint, retry_ids bigint[], retry_after interval[], reasons text[], release_ids bigint[]) returns int
+-- Finishes a batch of an ordered consumer with some messages given back: see given_back. The others stay in their place, or are acked.
+-- What failed, is snoozed or released waits in its place until the latest of its times; what is buried leaves it, and with a consumer that
+-- skips what failed or is snoozed too. Returns how many were given back; null when the batch is unknown, finished, or its lease was taken away.
+create function hold(batch_id bigint, given given_back[], others_stay boolean) returns int
 language plpgsql
 volatile
 set search_path from current
@@ -178,31 +176,33 @@ begin
     if state.messages is null or state.final then
       return null;
     end if;
-    select count(m.retry_after) as failed,
+    select count(m.how)::int as given,
            array_agg(m.message_id) filter (where m.stays) as ids,
            array_agg(m.next_attempt) filter (where m.stays) as attempts,
-           max(m.retry_after) filter (where m.stays) as waits,
-           coalesce(array_agg(m.message_id) filter (where not m.stays), '{}') as leaving,
-           coalesce(array_agg(m.retry_after) filter (where not m.stays), '{}') as leaving_after,
-           coalesce(array_agg(m.reason) filter (where not m.stays), '{}') as leaving_reasons
+           max(m.wait) filter (where m.stays) as waits,
+           coalesce(array_agg(m.message_id) filter (where not m.stays), '{}') as leaving
       into rest
       from (
-        select b.message_id, r.retry_after, r.reason, b.attempt + (r.id is not null)::int as next_attempt,
-               r.id is null or (not skips and b.attempt <= max_retries) as stays
+        select b.message_id, g.how, g.wait, b.attempt + (g.how is not distinct from 'retry')::int as next_attempt,
+               case g.how
+                 when 'retry' then not skips and b.attempt <= max_retries
+                 when 'snooze' then not skips
+                 when 'bury' then false
+                 else true
+               end as stays
           from batch_messages(batch_id) b
-          left join (select distinct on (u.id) u.* from unnest(retry_ids, retry_after, reasons) as u(id, retry_after, reason)) r on r.id = b.message_id
-         where b.message_id <> all (state.settled)
-           and (r.id is not null or release_ids is null or b.message_id = any (release_ids))
+          left join unnest(given) as g on g.message_id = b.message_id
+         where b.message_id <> all (state.settled) and (others_stay or g.how is not null)
       ) m;
-    if rest.failed = 0 and release_ids is null then
+    if rest.given = 0 and others_stay then
       return 0;
     end if;
     exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);
   end loop;
-  perform give_back(batch_id, rest.leaving, rest.leaving_after, rest.leaving_reasons);
+  perform give_back(batch_id, given_among(given, rest.leaving));
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
   perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
   perform wake_for_room(batch_queue(batch_id));
-  return rest.failed;
+  return rest.given;
 end
 $$;

@@ -71,8 +71,7 @@ begin
   if state.final or not append_outcome(batch_id, state.last_n + 1, true, unsettled) then
     return false;
   end if;
-  perform give_back(batch_id, unsettled, array_fill(interval '0', array[cardinality(unsettled)]),
-    array_fill('the lease ended before the message was settled'::text, array[cardinality(unsettled)]));
+  perform give_back(batch_id, all_given_back(unsettled, 'retry', '0', 'the lease ended before the message was settled'));
   return true;
 exception
   when lock_not_available then

@@ -32,7 +32,7 @@ $sql$, source);
 -- How far a table has been moved.
 create function delayed_position(source text, out n bigint, out snapshot pg_snapshot, out due_at timestamptz, out seq bigint, out moved bigint)
 language plpgsql
-volatile
+stable
 set search_path from current
 as $$
 begin
@@ -77,7 +77,7 @@ begin
   new_due_at := coalesce(new_due_at, position.due_at);
   new_seq := coalesce(new_seq, position.seq);
   if target is null then
-    moved := deliver_delayed(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
+    moved := deliver_moved(source, position.snapshot, position.due_at, position.seq, new_due_at, new_seq, seen);
   else
     execute format($sql$
       insert into %I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
@@ -97,7 +97,7 @@ end
 $$;
 
 -- Inserts the rows of a move into the queues they are for. Those of queues that were dropped go nowhere.
-create function deliver_delayed(
+create function deliver_moved(
   source text, old_snapshot pg_snapshot, old_due_at timestamptz, old_seq bigint, new_due_at timestamptz, new_seq bigint, seen pg_snapshot
 ) returns bigint
 language plpgsql

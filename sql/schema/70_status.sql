@@ -12,7 +12,8 @@ create function queue_status(queue text default null) returns table (
   sent_per_second float8,
   bytes bigint,
   delayed bigint,
-  dead_letters bigint
+  dead_letters bigint,
+  paused boolean
 )
 language plpgsql
 volatile
@@ -27,7 +28,7 @@ begin
     select q.name, (select count(*)::int from consumer c where c.queue_id = q.id), s.segments, pointer_segment(s.pointer),
            pointer_moved_at(s.pointer), sent_per_second(q.id),
            (select sum(segment_bytes(q.id, n))::bigint from generate_series(0, s.segments - 1) as n),
-           delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id)
+           delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id), q.paused
       from queue q
      cross join lateral (
        select segment_count(q.id) as segments, pg_sequence_last_value(format('segment_pointer_%s', q.id)::regclass) as pointer
@@ -75,7 +76,7 @@ declare
   waiting bigint;
   total bigint := 0;
 begin
-  foreach source in array array['delayed_near_0', 'delayed_near_1', 'delayed_far_0', 'delayed_far_1'] loop
+  foreach source in array delayed_tables() loop
     position := delayed_position(source);
     execute format($sql$
       select count(*) from %I d
@@ -106,50 +107,64 @@ language plpgsql
 volatile
 security definer
 set search_path from current
+-- A join by hash would read all messages that are kept, for the few that wait
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set jit = off
 as $$
 declare
-  reader record;
+  of_queue record;
 begin
   if queue is not null then
     perform require_queue(queue);
   end if;
-  for reader in
-    select c.id, c.name, c.queue_id, q.name as queue_name, c.paused or q.paused as paused
-      from consumer c
-      join queue q on q.id = c.queue_id
-     where consumer_status.queue is null or q.name = consumer_status.queue
-     order by q.name, c.name
+  -- one statement a queue, and every cursor read once: to plan it is most of its cost
+  for of_queue in
+    select q.id, q.name, q.paused
+      from queue q
+     where (consumer_status.queue is null or q.name = consumer_status.queue)
+       and exists (select from consumer c where c.queue_id = q.id)
+     order by q.name
   loop
-    queue_name := reader.queue_name;
-    consumer := reader.name;
-    paused := reader.paused;
-    execute format($sql$
-      select count(m.txid), min(m.created_at),
-             (
-               select max(r.created_at)
-                 from cursors(%1$s, $1) c
-                cross join lateral (
-                  select r.created_at from batch_%1$s r where r.consumer_id = $1 and r.lane = c.lane and r.id is not null order by r.n desc limit 1
-                ) r
-             )
-        from cursors(%1$s, $1) p
-        left join message_%1$s m
-          on m.lane = p.lane
-         and m.txid >= pg_snapshot_xmin(p.prev)
-         and (m.consumer_id is null or m.consumer_id = $1)
-         and (m.expires_at is null or m.expires_at > clock_timestamp())
-         and not pg_visible_in_snapshot(m.txid, p.prev)
-         and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
-    $sql$, reader.queue_id) into depth, oldest_at, received_at using reader.id;
-    execute format($sql$
-      select coalesce(sum(b.messages), 0) / 60.0
-        from batch_%s b
-       where b.consumer_id = $1 and b.created_at > clock_timestamp() - interval '1 min'
-    $sql$, reader.queue_id) into received_per_second using reader.id;
-    expired := (select sum(c.expired) from cursors(reader.queue_id, reader.id) c);
-    in_flight := in_flight(reader.queue_id, reader.id);
-    open_batches := (select count(*) from open_batches(reader.queue_id, reader.id));
-    return next;
+    return query execute format($sql$
+      with place as materialized (
+        select * from cursors(%1$s)
+      ), waiting as (
+        select p.consumer_id, count(*) as depth, min(m.created_at) as oldest_at
+          from place p
+          join message_%1$s m
+            on m.lane = p.lane
+           and m.txid >= pg_snapshot_xmin(p.prev)
+           and (m.consumer_id is null or m.consumer_id = p.consumer_id)
+           and (m.expires_at is null or m.expires_at > clock_timestamp())
+           and not pg_visible_in_snapshot(m.txid, p.prev)
+           and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
+         group by p.consumer_id
+      ), received as (
+        select p.consumer_id, max(r.created_at) as received_at, sum(p.expired)::bigint as expired
+          from place p
+          left join lateral (
+            select r.created_at from batch_%1$s r where r.consumer_id = p.consumer_id and r.lane = p.lane and r.id is not null order by r.n desc limit 1
+          ) r on true
+         group by p.consumer_id
+      ), lately as (
+        select b.consumer_id, sum(b.messages) / 60.0 as received_per_second
+          from batch_%1$s b
+         where b.created_at > clock_timestamp() - interval '1 min'
+         group by b.consumer_id
+      )
+      select $1, c.name, coalesce(w.depth, 0), w.oldest_at, coalesce(o.in_flight, 0), coalesce(o.open_batches, 0), r.received_at,
+             coalesce(l.received_per_second, 0)::float8, r.expired, c.paused or $2
+        from consumer c
+        left join waiting w on w.consumer_id = c.id
+        left join open_counts(%1$s) o on o.consumer_id = c.id
+        left join received r on r.consumer_id = c.id
+        left join lately l on l.consumer_id = c.id
+       where c.queue_id = %1$s
+       order by c.name
+    $sql$, of_queue.id) using of_queue.name, of_queue.paused;
   end loop;
 end
 $$;

@@ -6,5 +6,10 @@ export interface SqlClient {
 /** An identifier as the server itself quotes it, so that any name is safe to put into a statement. */
 export async function quoteIdentifier(client: SqlClient, name: string): Promise<string> {
   const { rows } = await client.query("select format('%I', $1::text) as quoted", [name]);
-  return String(rows[0]?.["quoted"]);
+  return String(only(rows));
+}
+
+/** The only column of the only row, whatever its name: drivers can be set to rename columns. */
+export function only(rows: readonly Record<string, unknown>[]): unknown {
+  return Object.values(rows[0] ?? {})[0];
 }

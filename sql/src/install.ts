@@ -1,8 +1,9 @@
-import { quoteIdentifier, type SqlClient } from "./client.ts";
+import { only, quoteIdentifier, type SqlClient } from "./client.ts";
 import { type Migration, migrations as packagedMigrations } from "./migrations.ts";
 import { lockTimeoutMs, patiently } from "./patiently.ts";
 import { statements } from "./script.ts";
 import { defaultSchema, schemaVersion, serves } from "./version.ts";
+import { migrationsFrom } from "./way.ts";
 
 export interface SchemaOptions {
   /** Name of the schema. Default: `pgque`. */
@@ -29,10 +30,10 @@ export async function installedVersion(client: SqlClient, options: SchemaOptions
     `${schema}.meta`,
     `${schema}.received_message`,
   ]);
-  if (rows[0]?.["present"] !== true) return null;
+  if (only(rows) !== true) return null;
   // by its function: who may only send or receive cannot read tables
   const version = await client.query(`select ${schema}.version() as version`);
-  const found = version.rows[0]?.["version"];
+  const found = only(version.rows);
   return typeof found === "string" ? found : null;
 }
 
@@ -66,20 +67,14 @@ async function step(
     await client.query("select pg_advisory_xact_lock(hashtextextended($1, 0))", [`pgque install ${schema}`]);
     const found = await installedVersion(client, { schema });
     if (found !== null && serves(found, latest)) return { isDone: true, version: found };
-    const next = found === null ? 0 : migrations.findIndex(({ version }) => version === found) + 1;
-    const migration = migrations[next];
-    if (migration === undefined || (found !== null && next === 0)) {
-      throw new Error(
-        `expected schema ${quoted} to be of version ${latest} or not there yet, found version ${found}: ` +
-          `use the pgque package of version ${found}, or uninstall the schema first`,
-      );
-    }
+    const [migration] = migrationsFrom(found, migrations, quoted);
+    if (migration === undefined) return { isDone: true, version: latest };
     if (found !== null) {
       await client.query(`set local lock_timeout = ${lockTimeoutMs}`);
       // no queue is created meanwhile: it would be one of the version before
       await client.query(`select pg_advisory_xact_lock(${quoted}.lock_key('registry', 0))`);
     }
-    await client.query(statements(quoted, migration, next === 0));
+    await client.query(statements(quoted, migration, found === null));
     return { isDone: false, version: migration.version };
   });
 }

@@ -28,8 +28,11 @@ export async function patiently<T>(giveUpAfterMs: number, work: () => Promise<T>
   }
 }
 
-/** Lock not available, deadlock; or a function was being replaced by somebody else, for which there is no lock and no code. */
+/**
+ * Lock not available, deadlock; a function was being replaced by somebody else, for which there is no lock and no code; or a role is there, for
+ * an installer into another database has just made it, and this session has not heard of it: 42704.
+ */
 function isInTheWay(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
-  return code === "55P03" || code === "40P01" || message === "tuple concurrently updated";
+  return code === "55P03" || code === "40P01" || code === "42704" || message === "tuple concurrently updated";
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { blocked } from "../../../test/support/interleave.ts";
-import { ack, drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
+import { ack, drain, fillRing, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -13,18 +13,6 @@ beforeEach(async () => {
   [a, b, late] = [await database.connect(), await database.connect(), await database.connect()];
 });
 afterEach(() => database.drop());
-
-/** Fills so many segments that nobody has received. */
-async function fillRing(segments: number): Promise<string[]> {
-  const sent: string[] = [];
-  for (let i = 0; i < segments; i += 1) {
-    sent.push(...(await fillSegment(a, `segment ${i}`)));
-    // grows the ring, then moves on
-    await maintain(a);
-    await maintain(a);
-  }
-  return sent;
-}
 
 /** Receives and acks in pages of so many, until nothing is left. */
 async function drainInPages(max: number, consumer = "c"): Promise<string[]> {
@@ -41,7 +29,7 @@ test.each([1, 7, 100, 230, 1000])(
   "a window over many segments is read in order in pages of %i, nothing twice",
   async (max) => {
     await makeQueue(a, ["c", "d"]);
-    const sent = await fillRing(9);
+    const sent = await fillRing(a, 9);
     expect((await ring(a)).bytes.length).toBeGreaterThan(8);
     expect(await drainInPages(max)).toEqual(sent);
   },
@@ -51,11 +39,11 @@ test("one that spans segments through transactions that were open while the poin
   await makeQueue(a, ["c"]);
   await late.query("begin");
   await send(late, "late, in an early segment");
-  const sent = await fillRing(3);
+  const sent = await fillRing(a, 3);
   await send(late, "late, in a later segment");
-  sent.push(...(await fillRing(4)));
+  sent.push(...(await fillRing(a, 4)));
   await late.query("commit");
-  sent.push(...(await fillRing(3)));
+  sent.push(...(await fillRing(a, 3)));
   const got = await drainInPages(30);
   expect(got).toHaveLength(sent.length + 2);
   expect(new Set(got)).toEqual(new Set([...sent, "late, in an early segment", "late, in a later segment"]));
@@ -66,7 +54,7 @@ test("what commits after the window was taken comes with the next one, also from
   await makeQueue(a, ["c"]);
   await late.query("begin");
   await send(late, "late");
-  const sent = await fillRing(8);
+  const sent = await fillRing(a, 8);
   const first = await receive(b, "c", 250);
   await ack(b, first.batch);
   const second = await receive(b, "c", 250);
@@ -79,7 +67,7 @@ test("what commits after the window was taken comes with the next one, also from
 
 test("retries for one consumer are skipped by the other, through whole segments of them", async () => {
   await makeQueue(a, ["c", "d"]);
-  const sent = await fillRing(6);
+  const sent = await fillRing(a, 6);
   for (let round = 0; round < 2; round += 1) {
     const got = await receive(b, "d", 1000);
     await b.query("select pgque.nack($1, $2::bigint[], '0 s')", [got.batch, got.ids]);
@@ -91,31 +79,9 @@ test("retries for one consumer are skipped by the other, through whole segments 
   expect(new Set(await drain(b, "d"))).toEqual(new Set([...sent, "last"]));
 });
 
-test("a page of a window reads the segment it lies in, not the ring", async () => {
-  await makeQueue(a, ["c"]);
-  const pages: number[] = [];
-  for (const segments of [4, 14]) {
-    await fillRing(segments);
-    // the window is taken, and looked into
-    for (let i = 0; i < 2; i += 1) await ack(b, (await receive(b, "c", 30)).batch);
-    const least: number[] = [];
-    for (let i = 0; i < 4; i += 1) {
-      const { rows } = await b.query(
-        "explain (analyze, buffers, format json) select * from pgque.receive_messages('q', 'c', null, 30)",
-      );
-      least.push(rows[0]["QUERY PLAN"][0].Plan["Shared Hit Blocks"]);
-    }
-    pages.push(Math.min(...least));
-    await drain(b);
-    for (let i = 0; i < 20; i += 1) await maintain(a);
-  }
-  const [few = 0, many = 0] = pages;
-  expect(many).toBeLessThan(1.5 * few);
-});
-
 test("a receive that was compiled before the ring grew looks into all segments when a window lies in one it does not know", async () => {
   await makeQueue(a);
-  const sent = await fillRing(5);
+  const sent = await fillRing(a, 5);
   const got: string[] = [];
   got.push(...(await drainInPages(50)));
   const observer = await database.connect();

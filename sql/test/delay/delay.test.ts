@@ -41,8 +41,6 @@ describe("a delayed message", () => {
     await sendLater(a, "second", { delay: 0.4 });
     await sendLater(a, "first", { delay: "200 ms", headers: { of: "first" } });
     const { rows: sent } = await a.query("select id, due_at from pgque.delayed_near_0 order by due_at limit 1");
-    await maintain(a);
-    expect(await drain(a)).toEqual([]);
     const got: Awaited<ReturnType<typeof receive>>[] = [];
     await until(async () => {
       await maintain(a);
@@ -100,10 +98,10 @@ describe("a delayed message", () => {
   });
 
   test("of a queue that is dropped goes nowhere, not to the next queue with its number", async () => {
-    await sendLater(a, "of the old queue", { delay: 0.01 });
+    await sendLater(a, "of the old queue", { delay: 0.3 });
     await a.query("select pgque.drop_queue('q', true)");
     await makeQueue(a);
-    await sendLater(a, "of the new queue", { delay: 0.02 });
+    await sendLater(a, "of the new queue", { delay: 0.3 });
     expect(await arrived(1)).toEqual(["of the new queue"]);
     const { rows: log } = await a.query("select due_at from pgque.delayed_near_0_log");
     expect(log.length).toBeGreaterThan(0);
@@ -118,9 +116,9 @@ describe("a delayed message", () => {
 });
 
 describe("delivery", () => {
-  test("of a burst of 100,000 retries takes ten steps, and each comes once", async () => {
-    await a.query("select pgque.send_batch('q', array(select n::text from generate_series(1, 100000) as n))");
-    const got = await receive(a, "c", 100_000);
+  test("of a burst of 30,000 retries takes three steps, and each comes once", async () => {
+    await a.query("select pgque.send_batch('q', array(select n::text from generate_series(1, 30000) as n))");
+    const got = await receive(a, "c", 30_000);
     await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '1 ms')", [got.batch, got.ids]);
     const { rows: due } = await a.query("select max(due_at) as at from pgque.delayed_near_0");
     await until(
@@ -129,13 +127,13 @@ describe("delivery", () => {
     );
     let steps = 0;
     while ((await maintain(a)) > 0) steps += 1;
-    expect(steps).toBeLessThanOrEqual(12);
+    expect(steps).toBeLessThanOrEqual(5);
     const again: string[] = [];
     for (let batch = await receive(a, "c", 50_000); batch.payloads.length > 0; batch = await receive(a, "c", 50_000)) {
       again.push(...batch.payloads);
     }
-    expect(again).toHaveLength(100_000);
-    expect(new Set(again).size).toBe(100_000);
+    expect(again).toHaveLength(30_000);
+    expect(new Set(again).size).toBe(30_000);
   });
 
   test("with nothing due writes nothing, not even a transaction id", async () => {
@@ -149,7 +147,7 @@ describe("delivery", () => {
   });
 
   test("by two sessions at once is left to one of them", async () => {
-    await sendLater(a, "x", { delay: 0.01 });
+    await sendLater(a, "x", { delay: 0.3 });
     await b.query("begin");
     await until(async () => {
       await maintain(b);
@@ -171,10 +169,12 @@ describe("a table that has mostly been moved", () => {
     await a.query("select setval('pgque.delayed_near_pointer', pgque.pointer_to(0))");
     await a.query("select pgque.send_batch('q', 'filler', array_fill($1::text, array[20000]), null, $2)", [
       filler,
-      { delay: 0.001 },
+      { delay: "1 min" },
     ]);
     const left = Array.from({ length: 100 }, (_, i) => `left ${i}`);
     await a.query("select pgque.send_batch('q', 'left', $1::text[], null, $2)", [left, { delay: "30 min" }]);
+    // one that is due while it is sent would not lie in the table at all
+    await until(async () => (await deliver("2 min")) === 0, "the filler is delivered");
     expect(await arrived(20_000)).toHaveLength(20_000);
     await a.query(
       "select setval('pgque.delayed_near_pointer', (((extract(epoch from now()) - 60) * 1000)::bigint << 10))",
@@ -182,17 +182,34 @@ describe("a table that has mostly been moved", () => {
     return left;
   }
 
-  const deliverAll = (): Promise<unknown> =>
-    a.query("select pgque.move_delayed('delayed_near_1', null, clock_timestamp() + '1 hour')");
+  /** What is due within so long comes now. */
+  async function deliver(within: string, table = "delayed_near_0"): Promise<number> {
+    const { rows: found } = await a.query(
+      "select pgque.move_delayed($1, null, clock_timestamp() + $2::interval)::int as n",
+      [table, within],
+    );
+    return found[0].n;
+  }
+
+  const deliverAll = (): Promise<number> => deliver("1 hour", "delayed_near_1");
 
   test("is truncated once what is left has been copied to the other one", async () => {
     const left = await mostlyMoved();
-    await maintain(a);
+    // a call of maintain that has other tables to rotate comes to these the next time
+    await until(async () => {
+      await maintain(a);
+      const { rows: found } = await a.query(
+        "select pgque.pointer_segment(pg_sequence_last_value('pgque.delayed_near_pointer')) as current",
+      );
+      return found[0].current === 1;
+    }, "the other one takes over");
     await sendLater(a, "new", { delay: "31 min" });
     expect(await rows("delayed_near_1"), "the other one takes inserts").toBe(1);
-    while ((await maintain(a)) > 0);
-    const { rows: size } = await a.query("select pg_relation_size('pgque.delayed_near_0') as bytes");
-    expect(size[0].bytes).toBe("0");
+    await until(async () => {
+      await maintain(a);
+      const { rows: size } = await a.query("select pg_relation_size('pgque.delayed_near_0') as bytes");
+      return size[0].bytes === "0";
+    }, "it is truncated");
     await deliverAll();
     expect(await drain(a)).toEqual([...left, "new"]);
     expect(await updatesAndDeletes(a)).toEqual([]);
@@ -202,12 +219,17 @@ describe("a table that has mostly been moved", () => {
     const left = await mostlyMoved();
     await b.query("begin");
     await sendLater(b, "sender", { delay: "32 min" });
+    await until(async () => {
+      await maintain(a);
+      return (await rows("delayed_near_1")) === left.length;
+    }, "what is left has been copied");
     while ((await maintain(a)) > 0);
-    expect(await rows("delayed_near_1")).toBe(left.length);
     expect(await rows("delayed_near_0")).toBeGreaterThan(0);
     await b.query("commit");
-    while ((await maintain(a)) > 0);
-    expect(await rows("delayed_near_0")).toBe(0);
+    await until(async () => {
+      await maintain(a);
+      return (await rows("delayed_near_0")) === 0;
+    }, "it is truncated");
     await deliverAll();
     expect(await drain(a)).toEqual([...left, "sender"]);
   });
@@ -219,8 +241,10 @@ describe("a table that has mostly been moved", () => {
     await sendLater(a, "meanwhile", { delay: 0.001 });
     expect(await arrived(1)).toEqual(["meanwhile"]);
     await b.query("commit");
-    while ((await maintain(a)) > 0);
-    expect(await rows("delayed_near_0")).toBe(0);
+    await until(async () => {
+      await maintain(a);
+      return (await rows("delayed_near_0")) === 0;
+    }, "it is truncated");
     await deliverAll();
     expect(await drain(a)).toEqual(left);
   });

@@ -30,14 +30,15 @@ export async function survivesStorm(seconds: number, seed: number): Promise<void
   const storm = await gather(database, seed);
   const admin = storm.witness;
   const over = Promise.all(begin(storm));
-  await Promise.race([pause(seconds * 1000), over]).finally(() => (storm.raging = false));
+  await Promise.race([longEnough(storm, seconds), over]).finally(() => (storm.raging = false));
   await over;
   await until(async () => (await sessionsInTheStorm(admin)) === 0, "all sessions are gone");
   await drainEverything(storm);
 
   const { rows: dead } = await admin.query<DeadLetter>("select consumer, payload, attempt from pgque.dead_letter");
   expect(brokenLaws(storm.ledger, consumers, dead, maxRetries)).toEqual([]);
-  expectEverythingHappened(storm, seconds, dead);
+  expect(missing(storm)).toEqual([]);
+  expect(dead.length).toBeGreaterThan(0);
   await expectNoWaste(admin, storm.pointers.size);
   await redriveAll(admin, dead);
 }
@@ -88,7 +89,7 @@ async function drainEverything(storm: Storm): Promise<void> {
       return rows[0].left === 0;
     },
     "everything is drained",
-    60_000,
+    100_000,
   );
 }
 
@@ -110,33 +111,34 @@ async function drainOnce({ witness, ledger }: Storm, consumer: string): Promise<
     delivery.ends.push({ how: poison.includes(delivery) ? "nack" : "ack", certain: true, notBefore: 0 });
 }
 
-/** A storm in which nothing went wrong proves nothing. */
-function expectEverythingHappened({ ledger, pointers }: Storm, seconds: number, dead: DeadLetter[]): void {
+/** So many seconds, and on a slow machine until everything has happened, but no longer than a minute more. */
+async function longEnough(storm: Storm, seconds: number): Promise<void> {
+  await pause(seconds * 1000);
+  for (let more = 0; more < 60 && missing(storm).length > 0; more += 1) await pause(1000);
+}
+
+/** What has not happened, or not often enough: a storm in which nothing went wrong proves nothing. */
+function missing({ ledger, pointers }: Storm): string[] {
   const fates = [...ledger.sent.values()].map(({ fate }) => fate);
   const ends = ledger.deliveries.flatMap((delivery) => delivery.ends);
   const happened = {
-    committed: fates.filter((fate) => fate === "committed").length,
+    committed: fates.filter((fate) => fate === "committed").length - 100,
     "rolled back": fates.filter((fate) => fate === "rolled back").length,
     acked: ends.filter(({ how }) => how === "ack").length,
     nacked: ends.filter(({ how }) => how === "nack").length,
     released: ends.filter(({ how }) => how === "release").length,
+    snoozed: ends.filter(({ how }) => how === "snooze").length,
+    buried: ends.filter(({ how }) => how === "bury").length,
     cancelled: ledger.cancelled,
     refused: ledger.refused,
-    dead: dead.length,
-    rotations: pointers.size,
+    rotations: pointers.size - 3,
   };
-  for (const [what, times] of Object.entries(happened)) expect(times, what).toBeGreaterThan(0);
-  expect(happened.committed).toBeGreaterThan(20 * seconds);
-  expect(happened.rotations, "segments rotate throughout").toBeGreaterThan(3);
+  return Object.entries(happened).flatMap(([what, times]) => (times > 0 ? [] : [what]));
 }
 
 /** No row of a queue was updated or deleted, and of the catalog only a few for each time that a pointer moved. */
 async function expectNoWaste(admin: pg.Client, rotations: number): Promise<void> {
-  // two who settle a batch at the same moment: Postgres counts the row that the second takes back as deleted
-  const lost = (await updatesAndDeletes(admin)).filter(
-    ({ table, updated, deleted }) => !(table.startsWith("outcome_") && updated === 0 && deleted < 5),
-  );
-  expect(lost).toEqual([]);
+  expect(await updatesAndDeletes(admin)).toEqual([]);
   // measured: 15 to 20 for each, and 300 for the making of the queue
   expect(await catalogChanges(admin)).toBeLessThan(30 * rotations + 500);
 }

@@ -2,5 +2,5 @@ import { test } from "vitest";
 import { behavesLikeItsModel } from "./model.ts";
 
 test("queue, consumers, leases and retries do what a model of them does", { timeout: 120_000 }, () =>
-  behavesLikeItsModel(40, 20_261_121),
+  behavesLikeItsModel(15, 20_261_121),
 );

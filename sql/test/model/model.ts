@@ -4,49 +4,13 @@ import type pg from "pg";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { pause } from "../cursor/workload.ts";
 import { updatesAndDeletes } from "../support/statistics.ts";
+import { callOf, command, consumers, whenOf, type Command, type SettleOne, type When } from "./commands.ts";
+import { looksLikeItsModel } from "./look.ts";
 
-const consumers = ["c", "d", "stream"] as const;
 const exclusive = consumers.indexOf("stream");
 const maxRetries = 2;
 
-type Command =
-  | { do: "send"; messages: number }
-  | { do: "receive"; consumer: number; max: number; doomed: boolean }
-  | { do: "ack"; batch: number }
-  | { do: "ack part" | "nack now" | "nack" | "nack far" | "release"; batch: number; message: number }
-  | { do: "maintain" };
-
-const number = fc.nat(20);
-const command: fc.Arbitrary<Command> = fc.oneof(
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("send" as const), messages: fc.integer({ min: 1, max: 8 }) }) },
-  {
-    weight: 5,
-    arbitrary: fc.record({
-      do: fc.constant("receive" as const),
-      consumer: fc.nat(consumers.length - 1),
-      max: fc.integer({ min: 1, max: 10 }),
-      doomed: fc.boolean(),
-    }),
-  },
-  { weight: 3, arbitrary: fc.record({ do: fc.constant("ack" as const), batch: number }) },
-  {
-    weight: 4,
-    arbitrary: fc.record({
-      do: fc.constantFrom(
-        "ack part" as const,
-        "nack now" as const,
-        "nack" as const,
-        "nack far" as const,
-        "release" as const,
-      ),
-      batch: number,
-      message: number,
-    }),
-  },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant("maintain" as const) }) },
-);
-
-interface Batch {
+export interface Batch {
   id: string;
   consumer: number;
   doomed: boolean;
@@ -57,11 +21,11 @@ interface Batch {
 }
 
 /** What one consumer should find: message → the attempt it is to come with. */
-interface Expected {
+export interface Expected {
   ready: Map<string, number>;
   due: Map<string, number>;
   far: Set<string>;
-  dead: Set<string>;
+  dead: Map<string, number>;
   acked: Set<string>;
 }
 
@@ -74,6 +38,7 @@ export async function behavesLikeItsModel(runs: number, seed: number): Promise<v
       const model = new Model(client);
       await model.open();
       for (const one of commands) await model.run(one);
+      await model.look();
       await model.finish();
     }),
     { numRuns: runs, seed, endOnFailure: true },
@@ -88,10 +53,11 @@ class Model {
     ready: new Map(),
     due: new Map(),
     far: new Set(),
-    dead: new Set(),
+    dead: new Map(),
     acked: new Set(),
   }));
   readonly #batches: Batch[] = [];
+  readonly #sent: string[] = [];
 
   constructor(client: pg.Client) {
     this.#client = client;
@@ -122,6 +88,21 @@ class Model {
     else await this.#settleAgain(batch, id);
   }
 
+  /** Looks at everything, without changing anything. */
+  async look(): Promise<void> {
+    const views = this.#expected.map((expected, index) => ({
+      consumer: consumers[index] as string,
+      expected,
+      open: this.#batches.filter((batch) => batch.consumer === index && !batch.finished),
+    }));
+    // of all messages, some of each kind
+    await looksLikeItsModel(
+      this.#client,
+      views,
+      this.#sent.filter((_, index) => index % 5 === 0),
+    );
+  }
+
   /** Receives and acks until nothing is left: now every message is where the model has it. */
   async finish(): Promise<void> {
     for (const batch of this.#batches) if (!batch.finished && !batch.doomed) await this.#ack(batch);
@@ -140,14 +121,15 @@ class Model {
     );
     for (const [index, consumer] of consumers.entries()) {
       const dead = rows.filter((row) => row.consumer === consumer);
-      expect(new Set(dead.map(({ id }) => id))).toEqual(this.#expected[index]?.dead);
-      expect(dead.every(({ attempt }) => attempt === maxRetries + 1)).toBe(true);
+      expect(dead.length, "a message dies once").toBe(this.#expected[index]?.dead.size);
+      expect(new Map(dead.map(({ id, attempt }) => [id, attempt]))).toEqual(this.#expected[index]?.dead);
     }
   }
 
   async #send(messages: number): Promise<void> {
     const payloads = Array.from({ length: messages }, () => "x".repeat(300));
     const { ids } = await this.#call("select pgque.send_batch('q', $1::text[])::text[] as ids", [payloads]);
+    this.#sent.push(...(ids as string[]));
     for (const { ready } of this.#expected) for (const id of ids as string[]) ready.set(id, 1);
   }
 
@@ -188,7 +170,7 @@ class Model {
     const expected = this.#expected[held.consumer] as Expected;
     const rest = new Map<string, number>();
     for (const [id, attempt] of held.open) {
-      if (attempt > maxRetries) expected.dead.add(id);
+      if (attempt > maxRetries) expected.dead.set(id, attempt);
       else rest.set(id, attempt + 1);
     }
     held.open.clear();
@@ -206,39 +188,22 @@ class Model {
     batch.finished = true;
   }
 
-  async #settleOne(
-    batch: Batch,
-    id: string,
-    how: Exclude<Command["do"], "send" | "receive" | "ack" | "maintain">,
-  ): Promise<void> {
+  async #settleOne(batch: Batch, id: string, how: SettleOne): Promise<void> {
     const attempt = batch.open.get(id) as number;
     const expected = this.#expected[batch.consumer] as Expected;
-    if (how === "release") {
-      await this.#call("select pgque.settle($1, release_ids => $2)", [batch.id, [id]]);
-      for (const other of batch.open.keys()) if (other !== id) expected.acked.add(other);
-      if (batch.consumer === exclusive) {
-        // it stays in its place
-        batch.open = new Map([[id, attempt]]);
-        return;
-      }
-      expected.ready.set(id, attempt);
-      batch.open.clear();
-      batch.finished = true;
-      return;
-    }
-    if (how === "ack part") {
-      await this.#call("select pgque.ack($1, $2::bigint[])", [batch.id, [id]]);
-      expected.acked.add(id);
-    } else {
-      const after = { "nack now": "0 s", nack: "1 ms", "nack far": "1 day" }[how];
-      await this.#call("select pgque.nack(batch_id => $1, message_ids => $2::bigint[], retry_after => $3)", [
-        batch.id,
-        [id],
-        after,
-      ]);
-      this.#tryAgain(expected, id, attempt, how);
-    }
+    await this.#call(`select pgque.${callOf[how]}`, [batch.id, [id]]);
     batch.open.delete(id);
+    if (how === "release" || how.startsWith("settle")) {
+      for (const other of batch.open.keys()) expected.acked.add(other);
+      batch.open.clear();
+    }
+    if (how === "ack part") expected.acked.add(id);
+    else if (how === "bury" || how === "settle: bury") expected.dead.set(id, attempt);
+    // it stays in its place
+    else if (how === "release" && batch.consumer === exclusive) batch.open.set(id, attempt);
+    else if (how === "release") expected.ready.set(id, attempt);
+    else if (how.startsWith("nack")) this.#tryAgain(expected, id, attempt, whenOf(how));
+    else this.#wait(expected, id, attempt, whenOf(how));
     batch.finished = batch.open.size === 0;
   }
 
@@ -251,10 +216,14 @@ class Model {
     expect(given, "a message is given back once").toBe(0);
   }
 
-  #tryAgain(expected: Expected, id: string, attempt: number, how: "nack now" | "nack" | "nack far"): void {
-    if (attempt > maxRetries) expected.dead.add(id);
-    else if (how === "nack now") expected.ready.set(id, attempt + 1);
-    else if (how === "nack") expected.due.set(id, attempt + 1);
+  #tryAgain(expected: Expected, id: string, attempt: number, when: When): void {
+    if (attempt > maxRetries) expected.dead.set(id, attempt);
+    else this.#wait(expected, id, attempt + 1, when);
+  }
+
+  #wait(expected: Expected, id: string, attempt: number, when: When): void {
+    if (when === "now") expected.ready.set(id, attempt);
+    else if (when === "soon") expected.due.set(id, attempt);
     else expected.far.add(id);
   }
 
@@ -269,7 +238,7 @@ class Model {
     for (const batch of this.#batches) {
       if (batch.finished || !batch.doomed || batch.consumer === exclusive) continue;
       for (const [id, attempt] of batch.open) {
-        this.#tryAgain(this.#expected[batch.consumer] as Expected, id, attempt, "nack now");
+        this.#tryAgain(this.#expected[batch.consumer] as Expected, id, attempt, "now");
       }
       batch.open.clear();
       batch.finished = true;

@@ -108,6 +108,6 @@ test("options of a queue that exists are set one by one, those of PgQue's ticker
   });
   await expect(set("max_retries", "many")).rejects.toMatchObject({ code: "PQ004" });
   await expect(set("max_retries", null)).rejects.toMatchObject({
-    message: "expected a value for max_retries, got: NULL",
+    message: "expected max_retries to be an integer from 0 to 32000, got: null",
   });
 });

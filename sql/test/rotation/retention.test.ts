@@ -29,15 +29,19 @@ test("what everybody is done with is kept for the retention, and a consumer from
 });
 
 test("after it the space is given back", async () => {
-  await makeQueue(a, ["c"], { retention: "200 ms" });
+  await makeQueue(a, ["c"], { retention: "1 hour" });
   await fillSegment(a);
   await drain(a);
   await maintain(a);
   await send(a, "in the next segment");
   expect((await ring(a)).bytes[0]).toBeGreaterThan(0);
+  await a.query("select pgque.set_queue_config('q', 'retention', '1 ms')");
+  const drained: string[] = [];
   await until(async () => {
     await maintain(a);
+    // what the first drain saw may have been open transactions of other tests
+    drained.push(...(await drain(a)));
     return (await ring(a)).bytes[0] === 0;
   }, "it is truncated");
-  expect(await drain(a)).toEqual(["in the next segment"]);
+  expect(drained).toEqual(["in the next segment"]);
 });

@@ -55,7 +55,7 @@ test("what commits late counts when it is passed over", async () => {
 });
 
 test("a batch that is read again is the same, whatever has expired since", async () => {
-  await sendWith(a, { expires_after: 0.2 }, "1", "2");
+  await sendWith(a, { expires_after: 1 }, "1", "2");
   const got = await receive(a, "c", 10, "1 ms");
   expect(got.payloads).toEqual(["1", "2"]);
   await until(async () => {
@@ -69,12 +69,12 @@ test("a batch that is read again is the same, whatever has expired since", async
 });
 
 test("a delayed message, and one that is tried again, expire at their time", async () => {
-  await sendWith(a, { delay: 0.05, expires_after: 0.01 }, "delayed for too long");
-  await sendWith(a, { delay: 0.05 }, "delayed");
-  await sendWith(a, { expires_after: 0.5 }, "tried again too late");
+  await sendWith(a, { delay: 0.5, expires_after: 0.01 }, "delayed for too long");
+  await sendWith(a, { delay: 0.5 }, "delayed");
+  await sendWith(a, { expires_after: 2 }, "tried again too late");
   const got = await receive(a);
   expect(got.payloads).toEqual(["tried again too late"]);
-  await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0.6 s')", [got.batch, got.ids]);
+  await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '2.1 s')", [got.batch, got.ids]);
   const all: string[] = [];
   await until(async () => {
     await maintain(a);

@@ -47,6 +47,21 @@ test("work whose lease was lost rolls back", async () => {
   expect(await drain(other)).toEqual(["x", "y"]);
 });
 
+test("a message that was settled before, in whatever way, is not acked strictly: its work is not this transaction's", async () => {
+  await send(worker, "acked", "given back", "open");
+  const got = await receive(worker);
+  const [acked, back, open] = got.ids;
+  await worker.query("select pgque.ack($1, $2)", [got.batch, [acked]]);
+  await worker.query("select pgque.nack($1, $2::bigint[], '1 hour')", [got.batch, [back]]);
+  for (const ids of [[acked], [back], [open, back]]) {
+    await expect(worker.query("select pgque.ack_strict($1, $2)", [got.batch, ids])).rejects.toMatchObject({
+      code: "PQ006",
+    });
+  }
+  await worker.query("select pgque.ack_strict($1, $2)", [got.batch, [open, open]]);
+  expect(await drain(worker)).toEqual([]);
+});
+
 test("some of a batch can be acked strictly, the rest later; an id that is not in it is refused", async () => {
   await send(worker, "x", "y");
   const got = await receive(worker);

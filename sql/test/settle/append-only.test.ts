@@ -26,7 +26,7 @@ describe("No table outside the registry is updated or deleted from", () => {
   });
 });
 
-/** Sent alone, in batches and delayed; acked, nacked, settled, released; leases that end and that a heartbeat keeps; a rollback. */
+/** Sent alone, in batches and delayed; acked, nacked, settled, released, snoozed, buried; leases that end and that a heartbeat keeps; a rollback. */
 async function everyWay(client: pg.Client): Promise<void> {
   await fillSegment(client);
   await client.query(`
@@ -36,6 +36,17 @@ async function everyWay(client: pg.Client): Promise<void> {
   );
   await client.query("select pgque.heartbeat('w', '20 ms')");
   const lost = await receive(client, "c", 3, "1 ms", "w");
+  const odd = await receive(client, "c", 5);
+  await client.query("select pgque.snooze($1, $2::bigint[], '10 ms'), pgque.bury($1, $3::bigint[], 'hopeless')", [
+    odd.batch,
+    odd.ids.slice(0, 1),
+    odd.ids.slice(1, 2),
+  ]);
+  await client.query("select pgque.settle($1, snooze_ids => $2, snooze_after => '{0 s}', dead_ids => $3)", [
+    odd.batch,
+    odd.ids.slice(2, 3),
+    odd.ids.slice(3, 4),
+  ]);
   const some = await receive(client, "c", 5);
   await client.query("select pgque.ack($1, $2)", [some.batch, some.ids.slice(0, 1)]);
   await client.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '10 ms')", [
@@ -117,6 +128,12 @@ async function everyFeature(client: pg.Client, round: number): Promise<void> {
     ]);
     // of the one who skips; the other's batch ended with the failure
     await ack(client, failed.batch);
+    const odd = await receive(client, consumer, 5);
+    if (odd.ids.length > 0)
+      await client.query(
+        "select pgque.settle($1, snooze_ids => $2, snooze_after => array_fill(interval '1 ms', array[cardinality($2::bigint[])]), dead_ids => $3)",
+        [odd.batch, odd.ids.slice(1, 2), odd.ids.slice(0, 1)],
+      );
     await receive(client, consumer, 5, "1 ms");
     const released = await receive(client, consumer, 5);
     if (released.ids.length > 0)

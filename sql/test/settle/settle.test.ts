@@ -126,12 +126,18 @@ describe("nack", () => {
     expect(second).toMatchObject({ payloads: ["bad"], attempts: [2], ids: [first.ids[1]] });
   });
 
-  test("with a delay: not before it is due, then by maintenance, even though nothing else happens", async () => {
+  test("with a delay: not before it is due", async () => {
+    await send(a, "later");
+    const got = await receive(a);
+    await nack(a, got.batch, got.ids, "1 hour");
+    await maintain(a);
+    expect((await receive(a)).payloads).toEqual([]);
+  });
+
+  test("with a delay: by maintenance when it is due, even though nothing else happens", async () => {
     await send(a, "later");
     const got = await receive(a);
     await nack(a, got.batch, got.ids, "200 ms");
-    await maintain(a);
-    expect((await receive(a)).payloads).toEqual([]);
     await until(async () => (await maintain(a)) > 0, "the message is due");
     expect((await receive(a)).payloads).toEqual(["later"]);
   });
@@ -204,6 +210,35 @@ describe("settle", () => {
       retry: 2,
       release: 1,
     });
+  });
+
+  test("… others snoozed, and others dead, in the same call", async () => {
+    await send(a, "done", "retry", "release", "snooze", "dead");
+    const { batch, ids } = await receive(a);
+    const { rows } = await a.query(
+      `select pgque.settle($1, retry_ids => array[$2]::bigint[], retry_after => '{0 s}', reasons => '{boom}', release_ids => array[$3]::bigint[],
+                           snooze_ids => array[$4]::bigint[], snooze_after => '{0 s}', dead_ids => array[$5]::bigint[], dead_reasons => '{hopeless}') as done`,
+      [batch, ...ids.slice(1)],
+    );
+    expect(rows[0].done).toBe(1);
+    const again = await receive(a);
+    expect(Object.fromEntries(again.payloads.map((payload, i) => [payload, again.attempts[i]]))).toEqual({
+      retry: 2,
+      release: 1,
+      snooze: 1,
+    });
+    const { rows: dead } = await a.query("select payload, attempt, reason from pgque.dead_letter");
+    expect(dead).toEqual([{ payload: "dead", attempt: 1, reason: "hopeless" }]);
+  });
+
+  test("makes no dead letter of what is released, although max_retries was lowered meanwhile", async () => {
+    await send(a, "one");
+    const first = await receive(a);
+    await nack(a, first.batch, first.ids);
+    const second = await receive(a);
+    await a.query(`select pgque.change_queue('q', '{"max_retries": 0}')`);
+    await a.query("select pgque.settle($1, release_ids => $2)", [second.batch, second.ids]);
+    expect(await receive(a)).toMatchObject({ payloads: ["one"], attempts: [2] });
   });
 
   test("without anything to give back is an ack", async () => {

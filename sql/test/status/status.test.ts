@@ -52,6 +52,33 @@ describe("consumer_status", () => {
     await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [got.batch, got.ids]);
     expect((await status("consumer_status()")).map(({ depth }) => depth)).toEqual(["1", "0"]);
   });
+
+  test("reads what waits, not what is kept", async () => {
+    const rowsRead = async () => {
+      const { rows } = await a.query(`
+        select sum(pg_stat_get_xact_tuples_returned(m.oid)) + pgque.index_entries_read('pgque.message_1') as n
+          from (select 'pgque.message_1'::regclass union all select inhrelid from pg_inherits where inhparent = 'pgque.message_1'::regclass) as m(oid)`);
+      return Number(rows[0].n);
+    };
+    await makeQueue(a, ["c"]);
+    await a.query("select pgque.send_batch('q', array(select n::text from generate_series(1, 20000) n))");
+    // the place is behind the messages once no transaction of the cluster, another test's say, is as old as theirs
+    await until(async () => {
+      await a.query("select pgque.seek('q', 'c', 'latest')");
+      const { rows } = await a.query(
+        "select pg_snapshot_xmin(prev) > (select max(txid::text::bigint)::text::xid8 from pgque.message_1) as is_behind from pgque.cursors(1)",
+      );
+      return rows[0].is_behind;
+    }, "the place is behind the messages");
+    // in a transaction: at its end the counters may be reported, and begin anew
+    await a.query("begin");
+    const before = await rowsRead();
+    await a.query("select count(*) from pgque.message_1");
+    const all = await rowsRead();
+    expect(await status("consumer_status('q')")).toMatchObject([{ depth: "0" }]);
+    expect({ all: all - before, read: (await rowsRead()) - all }).toEqual({ all: 20_000, read: 0 });
+    await a.query("rollback");
+  });
 });
 
 test("rates: what was sent since the current segment began, what was received in the last minute", async () => {
@@ -87,7 +114,10 @@ test("queue_status has segments, bytes, delayed messages and dead letters", asyn
     current_segment: 0,
     delayed: "2",
     dead_letters: "1",
+    paused: false,
   });
+  await a.query("select pgque.pause('q')");
+  expect((await status("queue_status('q')"))[0]).toMatchObject({ paused: true });
   await a.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '2 min')");
   expect((await status("queue_status('q')"))[0]).toMatchObject({ delayed: "1" });
 });

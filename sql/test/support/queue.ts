@@ -25,6 +25,18 @@ export async function fillSegment(client: pg.Client, prefix = "filler"): Promise
   return payloads;
 }
 
+/** Fills so many segments that nobody has received. */
+export async function fillRing(client: pg.Client, segments: number): Promise<string[]> {
+  const sent: string[] = [];
+  for (let i = 0; i < segments; i += 1) {
+    sent.push(...(await fillSegment(client, `segment ${i}`)));
+    // grows the ring, then moves on
+    await maintain(client);
+    await maintain(client);
+  }
+  return sent;
+}
+
 export interface Received {
   batch: string;
   ids: string[];

@@ -10,7 +10,7 @@ interface WayBack {
  * What a ledger says against the engine once everything is drained; nothing, if all is well:
  * - every committed message was acked by every consumer, or is its dead letter; no rolled-back one was ever seen
  * - none came before it was due
- * - none came again but after a nack, a release or the end of a lease, with the attempt that follows from it
+ * - none came again but after a nack, a snooze, a release or the end of a lease, with the attempt that follows from it
  * - an ack that was confirmed is the end of a message
  */
 export function brokenLaws(ledger: Ledger, consumers: string[], dead: DeadLetter[], maxRetries: number): string[] {
@@ -64,7 +64,7 @@ function brokenInChain(ledger: Ledger, payload: string, chain: Delivery[]): stri
 function waysBack(delivery: Delivery): WayBack[] {
   const certain = delivery.ends.find((end) => end.certain);
   const ways = (certain ? [certain] : delivery.ends)
-    .filter(({ how }) => how !== "ack")
+    .filter(({ how }) => how !== "ack" && how !== "bury")
     .map(({ how, notBefore }) => ({ attempts: how === "nack" ? 1 : 0, notBefore }));
   if (!certain) ways.push({ attempts: 1, notBefore: delivery.leaseUntil });
   // it may not have been delivered at all
@@ -84,9 +84,11 @@ function isExplained(ledger: Ledger, ways: WayBack[], attempt: number, next: Del
 /** How a message ended, given its last delivery and its dead letters. */
 function endOf(last: Delivery | undefined, letters: DeadLetter[], maxRetries: number): string {
   const acked = last?.ends.find(({ how }) => how === "ack");
+  const buried = last?.ends.some(({ how }) => how === "bury");
   if (letters.length === 0) return acked ? "fine" : "missing";
   if (letters.length > 1) return `${letters.length} dead letters`;
-  if (letters[0]?.attempt !== maxRetries + 1) return `dead at attempt ${letters[0]?.attempt}`;
+  if (letters[0]?.attempt !== maxRetries + 1 && !(buried && letters[0]?.attempt === last?.attempt))
+    return `dead at attempt ${letters[0]?.attempt}`;
   return acked?.certain && last?.transaction === "committed" ? "dead though acked" : "fine";
 }
 

@@ -11,7 +11,7 @@ export interface Sent {
 
 /** How a delivery was settled by the worker that had it. */
 export interface End {
-  how: "ack" | "nack" | "release";
+  how: "ack" | "nack" | "release" | "snooze" | "bury";
   /** False: the answer was lost, it may not have happened. */
   certain: boolean;
   /** When the message may come again at the earliest, ms. */

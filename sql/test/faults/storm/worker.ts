@@ -6,7 +6,7 @@ import type { Delivery, End } from "./ledger.ts";
 import { lookUpLost, noted } from "./receipts.ts";
 import { expose, rollBack, type Storm } from "./weather.ts";
 
-/** A worker that acks, nacks, releases, dawdles, forgets and dies; one connection long. */
+/** A worker that acks, nacks, snoozes, releases, buries, dawdles, forgets and dies; one connection long. */
 export class Worker {
   readonly #storm: Storm;
   readonly #client: pg.Client;
@@ -74,13 +74,32 @@ export class Worker {
     if (dice < 0.06) this.#die();
     // forgotten: they come again when the lease ends
     if (dice < 0.12) return;
-    if (dice < 0.24) await pause(leaseUntil - Date.now() + 100 + this.#storm.random() * 300);
+    if (dice < 0.22) await pause(leaseUntil - Date.now() + 100 + this.#storm.random() * 300);
+    else if (dice < 0.24) return this.#handleTooLong(got);
     else if (dice < 0.3) await this.#handleForLong(got, worker);
     if (this.#likely(0.8)) return this.#settle(got);
     await this.#begin();
     await this.#settle(got);
     await pause(this.#storm.random() * 30);
     await (this.#likely(0.8) ? this.#commit([]) : this.#rollBack());
+  }
+
+  /**
+   * Until somebody has taken the batch away, which on a busy machine may be long after its lease: longer than a session lives in the storm, so
+   * on one that nobody disturbs.
+   */
+  async #handleTooLong(got: Delivery[]): Promise<void> {
+    const { lookUps } = this.#storm;
+    const batch = got[0]?.batch;
+    const isOver = async (): Promise<boolean> =>
+      (await lookUps.query("select coalesce(final, true) as over from pgque.batch_state($1)", [batch])).rows[0].over;
+    while (!(await isOver())) {
+      if (!this.#storm.raging) return;
+      await pause(20);
+    }
+    const { rows } = await lookUps.query("select pgque.ack($1) as done", [batch]);
+    if (rows[0].done !== 0) throw new Error(`acked although it was over: batch ${batch} of ${this.#consumer}`);
+    this.#refused(endsOf(got, "ack", 0));
   }
 
   /** Longer than the lease, with a heartbeat that keeps it. */
@@ -96,31 +115,45 @@ export class Worker {
 
   async #settle(got: Delivery[]): Promise<void> {
     const batch = got[0]?.batch;
-    const bad = got.filter(({ payload }) => payload.startsWith("poison") || this.#likely(0.08));
-    const good = got.filter((delivery) => !bad.includes(delivery));
-    const retryMs = this.#storm.random() * 500;
-    const nacked = { how: "nack" as const, notBefore: Date.now() + retryMs };
-    if (this.#likely(0.3)) {
-      const released = good.filter(() => this.#likely(0.1));
-      await this.#try(
-        "settle($1, retry_ids => $2, retry_after => array_fill($3::float8 * interval '1 ms', array[cardinality($2::bigint[])]), release_ids => $4)",
-        [batch, idsOf(bad), retryMs, idsOf(released)],
-        got.map((delivery) => {
-          if (bad.includes(delivery)) return { delivery, ...nacked };
-          return { delivery, how: released.includes(delivery) ? "release" : "ack", notBefore: 0 };
-        }),
-      );
-      return;
+    const fates = Map.groupBy(got, (delivery) => this.#fateOf(delivery));
+    const waitMs = this.#storm.random() * 500;
+    await (this.#likely(0.3) ? this.#settleAtOnce(batch, fates, waitMs) : this.#settleInParts(batch, fates, waitMs));
+  }
+
+  #fateOf({ payload }: Delivery): End["how"] {
+    if (payload.startsWith("poison") || this.#likely(0.08)) return "nack";
+    if (this.#likely(0.05)) return "snooze";
+    if (this.#likely(0.05)) return "release";
+    return this.#likely(0.01) ? "bury" : "ack";
+  }
+
+  async #settleAtOnce(batch: string | undefined, fates: Fates, waitMs: number): Promise<void> {
+    const waits = (ids: string): string =>
+      `array_fill($2::float8 * interval '1 ms', array[cardinality(${ids}::bigint[])])`;
+    await this.#try(
+      `settle($1, retry_ids => $3, retry_after => ${waits("$3")}, release_ids => $4, snooze_ids => $5, snooze_after => ${waits("$5")}, dead_ids => $6)`,
+      [batch, waitMs, ...(["nack", "release", "snooze", "bury"] as const).map((how) => idsOf(fates.get(how)))],
+      [...fates].flatMap(([how, deliveries]) => endsOf(deliveries, how, waitMs)),
+    );
+  }
+
+  /** What would be released is acked: to give it back without using an attempt is a way to finish a batch. */
+  async #settleInParts(batch: string | undefined, fates: Fates, waitMs: number): Promise<void> {
+    const calls = {
+      nack: "nack(batch_id => $1, message_ids => $2, retry_after => $3::float8 * interval '1 ms', reason => 'bad')",
+      snooze: "snooze($1, $2::bigint[], $3::float8 * interval '1 ms')",
+      bury: "bury($1, $2::bigint[], 'instead of in ' || $3::float8)",
+    };
+    for (const how of ["nack", "snooze", "bury"] as const) {
+      const deliveries = fates.get(how);
+      if (deliveries === undefined) continue;
+      const values = [batch, idsOf(deliveries), waitMs];
+      if (!(await this.#try(calls[how], values, endsOf(deliveries, how, waitMs)))) return;
     }
-    if (bad.length > 0) {
-      const ends = bad.map((delivery) => ({ delivery, ...nacked }));
-      const call =
-        "nack(batch_id => $1, message_ids => $2, retry_after => $3::float8 * interval '1 ms', reason => 'bad')";
-      if (!(await this.#try(call, [batch, idsOf(bad), retryMs], ends))) return;
-    }
+    const good = [...(fates.get("ack") ?? []), ...(fates.get("release") ?? [])];
     const some = this.#likely(0.2) ? good.slice(0, good.length / 2) : good;
     if (some.length === 0) return;
-    const ends = some.map((delivery) => ({ delivery, how: "ack" as const, notBefore: 0 }));
+    const ends = endsOf(some, "ack", waitMs);
     if (some.length < good.length || this.#likely(0.1)) await this.#try("ack($1, $2)", [batch, idsOf(some)], ends);
     else await this.#try("ack($1)", [batch], ends);
   }
@@ -195,4 +228,11 @@ interface Settled {
   notBefore: number;
 }
 
-const idsOf = (deliveries: Delivery[]): string[] => deliveries.map(({ id }) => id);
+type Fates = Map<End["how"], Delivery[]>;
+
+function endsOf(deliveries: Delivery[], how: End["how"], waitMs: number): Settled[] {
+  const notBefore = how === "nack" || how === "snooze" ? Date.now() + waitMs : 0;
+  return deliveries.map((delivery) => ({ delivery, how, notBefore }));
+}
+
+const idsOf = (deliveries: Delivery[] = []): string[] => deliveries.map(({ id }) => id);

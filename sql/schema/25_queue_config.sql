@@ -1,0 +1,191 @@
+-- Settings of queues: what they may be, changing them, reading them.
+
+-- The options of create_queue and change_queue.
+create function queue_option_kinds() returns option_kind[]
+language sql
+immutable
+return array[
+  row('max_retries', 'integer', '0', '32000', false),
+  row('rotation_bytes', 'integer', '8192', '9223372036854775807', false),
+  row('rotation_period', 'span', null, '100 years', false),
+  row('rotation_min_interval', 'interval', '0', '100 years', false),
+  row('retention', 'interval', '0', '10 years', false),
+  row('max_lag', 'span', null, '100 years', true),
+  row('max_lag_action', 'word', 'warn,drop', null, false),
+  row('payload_bytes_max', 'integer', '1', '1000000000', false),
+  row('wake', 'boolean', null, null, false),
+  row('lane_by', 'word', 'priority,key', null, true),
+  row('lanes', 'integer', '1', '1024', false),
+  row('lowest_first_every', 'integer', '2', '2147483647', true),
+  row('expiry', 'boolean', null, null, false)
+]::option_kind[];
+
+-- Refuses options that a queue cannot be created with.
+create function check_new_queue(options jsonb) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  problems text[];
+begin
+  -- null is the default
+  options := jsonb_strip_nulls(options);
+  problems := array(select p.problem from option_problems(options, 'a queue', queue_option_kinds()) p);
+  if options ? 'lanes' and not options ? 'lane_by' then
+    problems := problems || 'expected lanes together with lane_by'::text;
+  end if;
+  if options ? 'lowest_first_every' and options ->> 'lane_by' is distinct from 'priority' then
+    problems := problems || 'expected lowest_first_every together with lane_by = priority'::text;
+  end if;
+  perform refuse_options(problems, queue_option_kinds());
+end
+$$;
+
+-- Refuses options that a queue cannot be changed to.
+create function check_changed_queue(settings queue, options jsonb) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  problems text[];
+  wrong text[];
+begin
+  select coalesce(array_agg(p.name), '{}'), coalesce(array_agg(p.problem), '{}')
+    into wrong, problems
+    from option_problems(options, 'a queue', queue_option_kinds()) p;
+  -- of what has a value that it may have, …
+  options := options - wrong;
+  if options ? 'lane_by' and options ->> 'lane_by' is distinct from settings.lane_by then
+    problems := problems || format('lane_by of queue %s cannot be changed', quote_literal(settings.name));
+  end if;
+  if (options ->> 'lanes')::int < settings.lanes or (settings.lane_by is null and (options ->> 'lanes')::int > 1) then
+    problems := problems || format('expected lanes of queue %s to be %s, got: %s', quote_literal(settings.name),
+      case when settings.lane_by is null then '1, it was created without lane_by' else settings.lanes || ' or more' end, options ->> 'lanes');
+  end if;
+  if options ->> 'lowest_first_every' is not null and settings.lane_by is distinct from 'priority' then
+    problems := problems || format('queue %s has no priorities, for lowest_first_every', quote_literal(settings.name));
+  end if;
+  -- … a message sent with an end of its life keeps it
+  if settings.expiry and (options ->> 'expiry')::boolean is false then
+    problems := problems || format('expiry of queue %s cannot be switched off', quote_literal(settings.name));
+  end if;
+  perform refuse_options(problems, queue_option_kinds());
+end
+$$;
+
+-- The settings of a queue with options that were checked.
+create function configured_queue(settings queue, options jsonb) returns queue
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  settings.max_retries := coalesce((options ->> 'max_retries')::int, settings.max_retries);
+  settings.rotation_bytes := coalesce((options ->> 'rotation_bytes')::bigint, settings.rotation_bytes);
+  settings.rotation_period := coalesce((options ->> 'rotation_period')::interval, settings.rotation_period);
+  settings.rotation_min_interval := coalesce((options ->> 'rotation_min_interval')::interval, settings.rotation_min_interval);
+  settings.retention := coalesce((options ->> 'retention')::interval, settings.retention);
+  settings.max_lag := case when options ? 'max_lag' then (options ->> 'max_lag')::interval else settings.max_lag end;
+  settings.max_lag_action := coalesce(options ->> 'max_lag_action', settings.max_lag_action);
+  settings.payload_bytes_max := coalesce((options ->> 'payload_bytes_max')::int, settings.payload_bytes_max);
+  settings.wake := coalesce((options ->> 'wake')::boolean, settings.wake);
+  settings.lane_by := coalesce(options ->> 'lane_by', settings.lane_by);
+  settings.lanes := coalesce((options ->> 'lanes')::int, settings.lanes);
+  settings.lowest_first_every := case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else settings.lowest_first_every end;
+  settings.expiry := coalesce((options ->> 'expiry')::boolean, settings.expiry);
+  return settings;
+end
+$$;
+
+create function store_queue(settings queue) returns void
+language sql
+volatile
+set search_path from current
+begin atomic
+  update queue q
+     set max_retries = settings.max_retries, rotation_bytes = settings.rotation_bytes, rotation_period = settings.rotation_period,
+         rotation_min_interval = settings.rotation_min_interval, retention = settings.retention, max_lag = settings.max_lag,
+         max_lag_action = settings.max_lag_action, payload_bytes_max = settings.payload_bytes_max, wake = settings.wake,
+         lane_by = settings.lane_by, lanes = settings.lanes, lowest_first_every = settings.lowest_first_every, expiry = settings.expiry
+   where q.id = settings.id;
+end;
+
+-- Changes the options of a queue that are named, to what create_queue takes; null for max_lag and lowest_first_every: none. 1 changed, 0 it was
+-- like that. lane_by stays what it is; lanes are only added, by key when the queue is drained; expiry is not switched off again. What is wrong
+-- is said all at once, and then nothing has changed.
+-- Errors: PQ001 no such queue, PQ004 options that cannot be, or a queue that is in use while lanes are added, PQ005 (to add lanes) not READ COMMITTED.
+create function change_queue(queue text, options jsonb) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+  old queue;
+  new queue;
+begin
+  perform lock_queue_functions(of_queue);
+  select q.* into old from queue q where q.id = require_queue(change_queue.queue);
+  perform check_changed_queue(old, options);
+  new := configured_queue(old, options);
+  if new is not distinct from old then
+    return 0;
+  end if;
+  if new.lanes > old.lanes then
+    perform add_lanes(old, new.lanes);
+  end if;
+  perform store_queue(new);
+  -- payload_bytes_max, wake, lanes, lowest_first_every and expiry are written into them
+  perform generate_functions(old.id);
+  return 1;
+end
+$$;
+
+-- Sets one option of a queue that exists: change_queue in PgQue's shape. The options of PgQue's ticker are accepted and do nothing: there are
+-- no ticks. Returns 1.
+create function set_queue_config(queue text, param text, value text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  if param in ('ticker_max_count', 'ticker_max_lag', 'ticker_idle_period', 'ticker_paused') then
+    perform require_queue(queue);
+  else
+    perform change_queue(queue, jsonb_build_object(coalesce(param, 'NULL'), value));
+  end if;
+  return 1;
+end
+$$;
+
+-- The settings of a queue, or of all: every option of create_queue, so that create_queue makes another like it and change_queue has nothing to
+-- change. Intervals in Postgres's words, "00:10:00". paused: see pause. Errors: PQ001 no such queue.
+create function queue_settings(queue text default null) returns table (queue_name text, settings jsonb, paused boolean, created_at timestamptz)
+language plpgsql
+stable
+security definer
+set search_path from current
+set intervalstyle = 'postgres'
+as $$
+begin
+  if queue is not null then
+    perform require_queue(queue);
+  end if;
+  return query
+    select q.name,
+           jsonb_build_object(
+             'max_retries', q.max_retries, 'rotation_bytes', q.rotation_bytes, 'rotation_period', q.rotation_period,
+             'rotation_min_interval', q.rotation_min_interval, 'retention', q.retention, 'max_lag', q.max_lag, 'max_lag_action', q.max_lag_action,
+             'payload_bytes_max', q.payload_bytes_max, 'wake', q.wake, 'lane_by', q.lane_by, 'lowest_first_every', q.lowest_first_every,
+             'expiry', q.expiry
+           ) || case when q.lane_by is null then '{}' else jsonb_build_object('lanes', q.lanes) end,
+           q.paused, q.created_at
+      from queue q
+     where queue_settings.queue is null or q.name = queue_settings.queue
+     order by q.name;
+end
+$$;

@@ -1,0 +1,78 @@
+-- Giving messages back. They are written again for their consumer alone: at once into the message table, or into the delayed
+-- store until they are due, or into dead_letter when their attempts are used up or they are buried.
+
+-- What becomes of one message of a batch that is not acked.
+create type given_back as (
+  message_id bigint,
+  -- retry: tried again, one attempt further, a dead letter when its attempts are used up; snooze: comes later, at the same attempt;
+  -- release: comes at once, at the same attempt; bury: a dead letter now
+  how text,
+  -- of retry and snooze: how long until it comes again
+  wait interval,
+  -- of retry and bury: kept with the dead letter
+  reason text
+);
+
+-- Writes messages of a batch again, each named once.
+create function give_back(batch_id bigint, given given_back[]) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  of_queue constant int := batch_queue(batch_id);
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  settings queue;
+begin
+  perform require_home();
+  select * into settings from queue q where q.id = of_queue;
+  execute format($sql$
+    with given_back as (
+      select m.*, coalesce(g.wait, '0') as wait, g.reason,
+             case when g.how = 'retry' then m.attempt + 1 else m.attempt end as next_attempt,
+             g.how = 'bury' or (g.how = 'retry' and m.attempt > $3) as is_dead
+        from batch_messages($1) m
+        join unnest($2) as g on g.message_id = m.message_id
+    ),
+    dead as (
+      insert into dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
+      select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, g.reason
+        from given_back g
+        join consumer c on c.id = g.consumer_id
+       where is_dead
+    ),
+    near as (
+      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+        from given_back
+       where not is_dead and wait > '0' and wait <= $5
+    ),
+    far as (
+      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+        from given_back
+       where not is_dead and wait > $5
+    )
+    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+      from given_back
+     where not is_dead and wait <= '0'
+  $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
+    using batch_id, given, settings.max_retries, settings.uid, delayed_near_span();
+  perform wake(of_queue);
+end
+$$;
+
+-- Messages that all go the same way.
+create function all_given_back(message_ids bigint[], how text, wait interval default null, reason text default null) returns given_back[]
+language sql
+immutable
+set search_path from current
+return array(select row(m, how, wait, reason)::given_back from (select distinct unnest(message_ids)) as one(m));
+
+-- Those of a list that name one of these messages.
+create function given_among(given given_back[], message_ids bigint[]) returns given_back[]
+language sql
+immutable
+set search_path from current
+return array(select g from unnest(given) as g where g.message_id = any (message_ids));

@@ -1,0 +1,253 @@
+-- Looking at messages without receiving them. Nothing is written, nothing is locked but ACCESS SHARE; all that one call says is of one moment.
+--
+-- A page is read by index, whatever lies behind it: as many index entries as messages, and in each lane and segment a look. What makes it
+-- read more is what it has to pass over: retries of other consumers, what has expired, and, of the delayed messages, which are stored together,
+-- those of other queues.
+
+-- A message that is looked at. due_at: it is delayed until then; null: it is not. consumer: it is for that one alone; null: for all.
+-- position: give it as after to peek, to look at what comes behind.
+create type peeked_message as (
+  message_id bigint,
+  attempt int,
+  consumer text,
+  due_at timestamptz,
+  type text,
+  payload text,
+  headers jsonb,
+  created_at timestamptz,
+  expires_at timestamptz,
+  -- null on a queue that has none
+  priority int,
+  key text,
+  "position" text
+);
+
+-- Looks at up to max_messages (1 to 1000, default 10) messages, from the position after on (one that peek has returned; null: from the beginning).
+-- With a consumer: what it has not received and what has not expired, in the order in which it would: higher priorities first, and lane by lane
+-- where it takes turns. What is in an open batch has been received: see find_message. Without a consumer: everything that is kept, whoever
+-- has received it, the oldest first. Then what is delayed, in the order in which it becomes due.
+-- Errors: PQ001 no such queue, PQ002 no such consumer, PQ004 an argument out of range.
+create function peek(queue text, consumer text default null, after text default null, max_messages int default 10) returns setof peeked_message
+language plpgsql
+stable
+security definer
+set search_path from current
+as $$
+#variable_conflict use_variable
+declare
+  of_queue constant int := require_queue(queue);
+  reader constant int := case when consumer is not null then require_consumer(of_queue, consumer) end;
+  place constant record := peek_position(after);
+  looked_at int := 0;
+begin
+  perform require_home(), check_max_messages(max_messages, 1000);
+  if place.source is null then
+    return query select * from peek_segments(of_queue, reader, place.lane, place.txid, place.seq, max_messages);
+    get diagnostics looked_at = row_count;
+  end if;
+  return query
+    select (d.message).*
+      from unnest(delayed_tables()) with ordinality as t(source, n)
+     cross join lateral peek_delayed(
+       of_queue, reader, t.source, t.n::int, coalesce(place.due_at, '-infinity'),
+       case when t.n < place.source then 9223372036854775807 when t.n = place.source then place.seq else -1 end, max_messages - looked_at
+     ) d
+     order by (d.message).due_at, t.n, d.seq
+     limit max_messages - looked_at;
+end
+$$;
+
+-- What a position says: the lane and the (txid, seq) of a message in the segments, 3.1234.77, or the number of a delayed table, the time in
+-- microseconds and the seq there, delayed.1.1767225600000000.5.
+create function peek_position(
+  "position" text, out lane int, out txid xid8, out seq bigint, out source int, out due_at timestamptz
+)
+language plpgsql
+immutable
+set search_path from current
+as $$
+declare
+  parts text[];
+begin
+  if "position" is null then
+    return;
+  end if;
+  if "position" ~ '^[0-9]{1,4}\.[0-9]{1,19}\.[0-9]{1,19}$' then
+    parts := string_to_array("position", '.');
+    lane := parts[1]::int;
+    txid := parts[2]::xid8;
+    seq := parts[3]::bigint;
+    return;
+  elsif "position" ~ '^delayed\.[1-4]\.-?[0-9]{1,16}\.[0-9]{1,19}$' then
+    parts := string_to_array("position", '.');
+    source := parts[2]::int;
+    due_at := 'epoch'::timestamptz + parts[3]::bigint * interval '1 microsecond';
+    seq := parts[4]::bigint;
+    return;
+  end if;
+  raise exception numeric_value_out_of_range;
+exception
+  when data_exception then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected after to be a position that peek has returned, got: %L', left("position", 100)),
+      hint = 'Leave it out to begin with the first message.';
+end
+$$;
+
+-- What lies in the segments, for everybody or for one consumer. lane, txid and seq: where to go on from; null: from the beginning.
+create function peek_segments(queue_id int, consumer_id int, lane int, txid xid8, seq bigint, max_messages int) returns setof peeked_message
+language plpgsql
+stable
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_hashjoin = off
+set enable_mergejoin = off
+set enable_sort = off
+set max_parallel_workers_per_gather = 0
+set jit = off
+as $$
+begin
+  return query execute format($sql$
+    select m.id, m.attempt::int, c.name, null::timestamptz, m.type, m.payload, m.headers, m.created_at, m.expires_at,
+           case when q.lane_by = 'priority' then m.lane::int end, m.key, format('%%s.%%s.%%s', m.lane, m.txid, m.seq)
+      from (%1$s) m
+     cross join (select q.lane_by from queue q where q.id = %2$s) q
+      left join consumer c on c.id = m.consumer_id
+     order by m.turn, m.is_next, m.txid, m.seq
+  $sql$, case when consumer_id is null then kept_messages(queue_id) else unreceived_messages(queue_id) end, queue_id)
+    using consumer_id, max_messages, lane, coalesce(txid, '0'), coalesce(seq, -1);
+end
+$$;
+
+-- The query for a page of everything that is kept. $2: how many, $4 and $5: after which (txid, seq).
+create function kept_messages(queue_id int) returns text
+language sql
+immutable
+return format($sql$
+      select m.*, 0 as turn, false as is_next
+        from (select q.lanes from queue q where q.id = %1$s) q
+       cross join generate_series(0, q.lanes - 1) as l(lane)
+       cross join lateral (
+         select *
+           from message_%1$s m
+          where m.lane = l.lane
+            and (m.txid, m.seq) > ($4, $5)
+            -- a retry for a consumer that is gone is for nobody
+            and (m.consumer_id is null or exists (select from consumer c where c.id = m.consumer_id))
+          order by m.lane, m.txid, m.seq
+          limit $2
+       ) m
+       order by m.txid, m.seq
+       limit $2
+$sql$, queue_id);
+
+-- The query for a page of what a consumer has not received. $1: the consumer, $2: how many, $3, $4 and $5: after which lane and (txid, seq) in it.
+-- First comes what is left of the window, then what a new one would hold, each with its late messages first: see 40_receive.sql. Where to
+-- go on is told by the cursor of the moment, so a page goes on rightly too where the consumer has received meanwhile.
+create function unreceived_messages(queue_id int) returns text
+language sql
+stable
+set search_path from current
+begin atomic
+  select format($sql$
+      select m.*, p.turn
+        from (select p.*, %3$s as turn, coalesce(p.lane = $3, false) as goes_on from (%2$s) p) p
+       cross join lateral (select case when p.goes_on then $4 else '0' end as last_txid, case when p.goes_on then $5 else -1 end as last_seq) f
+       cross join lateral (select not pg_visible_in_snapshot(f.last_txid, p.next) as is_next) g
+        -- after which message in what is left of the window, …
+       cross join lateral (
+         select case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_txid else p.last_txid end as last_txid,
+                case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_seq else p.last_seq end as last_seq
+       ) w
+        -- … and in what a new one would hold
+       cross join lateral (
+         select case when g.is_next then f.last_txid else '0' end as last_txid, case when g.is_next then f.last_seq else -1 end as last_seq
+       ) x
+       cross join lateral (
+         (
+           select false as is_next, m.*
+             from pg_snapshot_xip(p.prev) as late(txid)
+            cross join lateral (%4$s and m.txid = late.txid and (m.txid, m.seq) > (w.last_txid, w.last_seq) %5$s) m
+            where not g.is_next and not p.exhausted and late.txid >= w.last_txid and pg_visible_in_snapshot(late.txid, p.next)
+         )
+         union all
+         (
+           select false, m.* from (
+             %4$s and (m.txid, m.seq) > %6$s and m.txid < pg_snapshot_xmax(p.next) and pg_visible_in_snapshot(m.txid, p.next) %5$s
+           ) m
+            where not g.is_next and not p.exhausted
+         )
+         union all
+         (
+           select true, m.*
+             from pg_snapshot_xip(p.next) as late(txid)
+            cross join lateral (%4$s and m.txid = late.txid and (m.txid, m.seq) > (x.last_txid, x.last_seq) %5$s) m
+            where late.txid >= x.last_txid
+         )
+         union all
+         (select true, m.* from (%4$s and (m.txid, m.seq) > %7$s %5$s) m)
+       ) m
+       where $3 is null or p.turn >= %8$s
+       order by p.turn, m.is_next, m.txid, m.seq
+       limit $2
+    $sql$, q.id, cursors_query(q.id), case when q.lane_by = 'priority' then '-p.lane' else 'p.lane' end,
+    format('select * from message_%s m where m.lane = p.lane', q.id),
+    'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp())'
+      || ' order by m.lane, m.txid, m.seq limit $2',
+    main_part_after('w', 'p.prev'), main_part_after('x', 'p.next'), case when q.lane_by = 'priority' then '-$3' else '$3' end)
+    from queue q
+   where q.id = unreceived_messages.queue_id;
+end;
+
+-- What waits in one table of delayed messages, for everybody or for one consumer, after (due_at, seq). n: the number of the table.
+create function peek_delayed(
+  queue_id int, consumer_id int, source text, n int, after_due_at timestamptz, after_seq bigint, max_messages int
+) returns table (seq bigint, message peeked_message)
+language plpgsql
+stable
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+set max_parallel_workers_per_gather = 0
+set jit = off
+as $$
+declare
+  moved constant record := delayed_position(source);
+  wanted constant text := $sql$
+    d.queue_uid = (select q.uid from queue q where q.id = $1)
+    and case when $2 is null then d.consumer_id is null or exists (select from consumer c where c.id = d.consumer_id)
+          else (d.consumer_id is null or d.consumer_id = $2) and (d.expires_at is null or d.expires_at > clock_timestamp()) end
+  $sql$;
+begin
+  return query execute format($sql$
+    select d.seq, row(
+             d.id, d.attempt::int, c.name, d.due_at, d.type, d.payload, d.headers, d.created_at, d.expires_at,
+             case when q.lane_by = 'priority' then d.lane::int end, d.key,
+             format('delayed.%%s.%%s.%%s', $9, (extract(epoch from d.due_at) * 1000000)::bigint, d.seq)
+           )::peeked_message
+      from (
+        (
+          select d.* from %1$I d
+           where (d.due_at, d.seq) > (greatest($6, $3), case when $6 > $3 then $7 when $6 < $3 then $4 else greatest($7, $4) end) and %2$s
+           order by d.due_at, d.seq
+           limit $5
+        )
+        union all
+        -- what was not visible yet when the table was moved up to there
+        select d.* from pg_snapshot_xip($8) as late(txid) join %1$I d on d.txid = late.txid
+         where (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+        union all
+        select d.* from %1$I d
+         where d.txid >= pg_snapshot_xmax($8) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+      ) d
+     cross join (select q.lane_by from queue q where q.id = $1) q
+      left join consumer c on c.id = d.consumer_id
+     order by d.due_at, d.seq
+     limit $5
+  $sql$, source, wanted)
+    using queue_id, consumer_id, after_due_at, after_seq, max_messages, moved.due_at, moved.seq, moved.snapshot, n;
+end
+$$;

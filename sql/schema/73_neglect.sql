@@ -1,0 +1,52 @@
+-- What shows that nobody calls maintain, or that the schema is not this cluster's: for `pgque doctor`. Read only.
+
+-- Heartbeats' tables are moved on every ten minutes by whoever calls maintain, and by nobody else. So the time of the last move says when
+-- maintenance was seen, some ten minutes more or less.
+--
+-- is_home: the stored transaction ids are this cluster's; false: repair() is needed. seen_at: above. overdue_since: since when the first
+-- delayed message that has not been delivered has been due; null: none is.
+create function maintenance_status(out is_home boolean, out seen_at timestamptz, out overdue_since timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path from current
+set enable_seqscan = off
+as $$
+declare
+  source text;
+  position record;
+  due_at timestamptz;
+begin
+  is_home := is_marked();
+  seen_at := pointer_moved_at(pg_sequence_last_value('heartbeat_pointer'));
+  foreach source in array delayed_tables() loop
+    position := delayed_position(source);
+    execute format($sql$
+      select d.due_at from %I d where (d.due_at, d.seq) > ($1, $2) and d.due_at < clock_timestamp() order by d.due_at, d.seq limit 1
+    $sql$, source) into due_at using position.due_at, position.seq;
+    overdue_since := least(overdue_since, due_at);
+  end loop;
+end
+$$;
+
+-- One row a shared consumer that has batches whose lease has ended and whose worker is not alive: the next maintain gives their messages
+-- back, so they are seen only where nobody calls it. lost_since: when the first of these leases ended.
+create function lost_batches() returns table (queue_name text, consumer text, batches int, lost_since timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+begin
+  return query
+    select q.name, c.name, count(*)::int, min(b.lease_until)
+      from queue q
+     cross join lateral open_batches(q.id) b
+      join consumer c on c.id = b.consumer_id
+     where c.mode = 'shared'
+       and b.lease_until < clock_timestamp()
+       and (b.worker is null or not is_alive(b.worker))
+     group by q.name, c.name
+     order by q.name, c.name;
+end
+$$;
