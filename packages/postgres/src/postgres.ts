@@ -4,9 +4,11 @@ import {
   chmodSync,
   chownSync,
   copyFileSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  renameSync,
   rmSync,
   writeFileSync,
 } from "node:fs";
@@ -14,6 +16,7 @@ import os from "node:os";
 import path from "node:path";
 import { majors, programs, type Major } from "./binaries.ts";
 import { freePort } from "./free-port.ts";
+import { keep, type Kept, remember } from "./keep.ts";
 import { exited, launch, ready } from "./process.ts";
 import { unprivileged, type Identity } from "./run-as.ts";
 import { startWatchdog, type Watchdog } from "./watchdog.ts";
@@ -27,6 +30,13 @@ export interface PostgresOptions {
   durable?: boolean;
   /** Where the server's folder is made. Default: where the system has its temporary files. */
   parent?: string;
+  /**
+   * A folder whose data, password and port are used again, and kept; it is made if it is not there. One server at a time. Default: none, data goes
+   * with the server.
+   */
+  keepIn?: string;
+  /** The port to listen on. Default: the one that was kept, else a free one. */
+  port?: number;
 }
 
 export interface StopOptions {
@@ -48,12 +58,20 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const major = options.major ?? 17;
   if (!majors.includes(major))
     throw new Error(`expected \`major\` to be one of ${majors.join(", ")}, got: ${String(major)}`);
-  const folder = mkdtempSync(path.join(options.parent ?? os.tmpdir(), "pgque-postgres-"));
-  const watchdog = startWatchdog(folder);
-  const server = new Postgres(major, folder, watchdog, { ...defaults(options.durable ?? false), ...options.settings });
+  const { keepIn } = options;
+  const isKept = keepIn !== undefined;
+  const folder = isKept
+    ? path.resolve(keepIn)
+    : mkdtempSync(path.join(options.parent ?? os.tmpdir(), "pgque-postgres-"));
+  const kept = isKept ? keep(folder, major) : undefined;
+  const watchdog = isKept ? startWatchdog() : startWatchdog(folder);
+  const settings = { ...defaults(options.durable ?? false), ...options.settings };
+  const server = new Postgres(major, folder, watchdog, settings, kept);
+  server.port = options.port ?? kept?.port ?? 0;
   try {
     await server.create();
     await server.start();
+    if (isKept) remember(folder, server);
     return server;
   } catch (error) {
     const log = path.join(os.tmpdir(), `${path.basename(folder)}.log`);
@@ -71,7 +89,7 @@ function defaults(durable: boolean): Record<string, string | number | boolean> {
 export class Postgres implements AsyncDisposable {
   readonly host = "127.0.0.1";
   readonly user = superuser;
-  readonly password = randomBytes(18).toString("base64url");
+  readonly password: string;
   readonly major: Major;
   /** Temporary folder of this server. */
   readonly folder: string;
@@ -82,12 +100,21 @@ export class Postgres implements AsyncDisposable {
   readonly #identity: Identity = unprivileged();
   readonly #watchdog: Watchdog;
   readonly #settings: Record<string, string | number | boolean>;
+  readonly #isKept: boolean;
   #bin = "";
   #process: ChildProcess | undefined;
   #stopped: Promise<void> | undefined;
 
-  constructor(major: Major, folder: string, watchdog: Watchdog, settings: Record<string, string | number | boolean>) {
+  constructor(
+    major: Major,
+    folder: string,
+    watchdog: Watchdog,
+    settings: Record<string, string | number | boolean>,
+    kept?: Kept,
+  ) {
     this.major = major;
+    this.#isKept = kept !== undefined;
+    this.password = kept?.password ?? randomBytes(18).toString("base64url");
     this.folder = folder;
     this.log = path.join(folder, "log");
     this.#data = path.join(folder, "data");
@@ -109,19 +136,28 @@ export class Postgres implements AsyncDisposable {
     return this.#process?.pid;
   }
 
-  /** Writes the data folder (`initdb`). The password goes through a file that nobody else can read and that does not stay. */
+  /** Resolves when the server that runs now has ended, for whatever reason. */
+  get ended(): Promise<unknown> {
+    return this.#process === undefined ? Promise.resolve() : exited(this.#process);
+  }
+
+  /** Writes the data folder (`initdb`), unless one was kept. The password goes through a file that nobody else can read and that does not stay. */
   async create(): Promise<void> {
     chmodSync(this.folder, 0o711);
     this.#bin = programs(this.major, this.#identity, this.folder);
-    mkdirSync(this.#data, { mode: 0o700 });
+    if (existsSync(this.#data)) return;
+    // under its own name only when it is whole
+    const made = `${this.#data}.new`;
+    rmSync(made, { recursive: true, force: true });
+    mkdirSync(made, { mode: 0o700 });
     const passwordFile = path.join(this.folder, "password");
     writeFileSync(passwordFile, this.password, { mode: 0o600 });
-    for (const file of [this.#data, passwordFile]) this.#give(file);
+    for (const file of [made, passwordFile]) this.#give(file);
     const child = launch(
       path.join(this.#bin, "initdb"),
       [
         "-D",
-        this.#data,
+        made,
         "-U",
         superuser,
         "-E",
@@ -138,6 +174,7 @@ export class Postgres implements AsyncDisposable {
     const code = await exited(child);
     rmSync(passwordFile, { force: true });
     if (code !== 0) throw new Error(`initdb ended with ${code}`);
+    renameSync(made, this.#data);
   }
 
   /** Starts the server again after `restart`'s stop, or for the first time. */
@@ -165,11 +202,11 @@ export class Postgres implements AsyncDisposable {
     await this.start();
   }
 
-  /** Stops the server and removes its folder. Further calls wait for the first. */
+  /** Stops the server and removes its folder, unless that is kept. Further calls wait for the first. */
   stop(options: StopOptions = {}): Promise<void> {
     this.#stopped ??= (async () => {
       await this.#end(options.immediate ? "SIGQUIT" : "SIGINT");
-      rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
+      if (!this.#isKept) rmSync(this.folder, { recursive: true, force: true, maxRetries: 5 });
       await this.#watchdog.dismiss();
     })();
     return this.#stopped;

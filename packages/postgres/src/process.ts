@@ -32,13 +32,16 @@ export function exited(child: ChildProcess): Promise<number | string> {
   });
 }
 
+/** A standby takes connections, too, once it is consistent. */
+const accepting = new Set(["ready", "standby"]);
+
 /** Waits until the server says in its pid file that it takes connections. False: it ended first. */
 export async function ready(server: ChildProcess, data: string, timeoutMs: number): Promise<boolean> {
   const file = path.join(data, "postmaster.pid");
   const deadline = performance.now() + timeoutMs;
   while (server.exitCode === null && server.signalCode === null && performance.now() < deadline) {
     const lines = readIfThere(file).split("\n");
-    if (Number(lines[0]) === server.pid && lines[7]?.trim() === "ready") return true;
+    if (Number(lines[0]) === server.pid && accepting.has(lines[7]?.trim() ?? "")) return true;
     await pause(10);
   }
   return false;

@@ -21,10 +21,11 @@ if [ -n "$pid" ]; then
   kill -KILL "$pid" 2>/dev/null
 fi
 tries=0
-until rm -rf "$1" 2>/dev/null || [ "$tries" -ge 100 ]; do sleep 0.05; tries=$((tries + 1)); done
+until [ -z "$1" ] || rm -rf "$1" 2>/dev/null || [ "$tries" -ge 100 ]; do sleep 0.05; tries=$((tries + 1)); done
 `;
 
-export function startWatchdog(folder: string): Watchdog {
+/** `folder`: what goes with us; none: all is kept. */
+export function startWatchdog(folder = ""): Watchdog {
   if (process.platform === "win32") return { watch: () => undefined, dismiss: () => Promise.resolve() };
   // detached: a session of its own, so that Ctrl-C in the terminal does not reach it
   const shell = spawn("sh", ["-c", script, "pgque-watchdog", folder], {
