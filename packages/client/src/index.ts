@@ -1,10 +1,70 @@
 export { Pgque, type PgqueOptions, type TransactionOperations } from "./pgque.ts";
-export { defineQueue, type Queue, type QueueDefinition, type QueueOptions } from "./queue.ts";
-export { defaultConsumer, type Operations, type ReceiveOptions } from "./operations.ts";
-export type { Batch } from "./batch.ts";
-export type { Headers, InvalidMessage, Message } from "./message.ts";
-export type { NackOptions, Retry, SettleOptions } from "./settle-options.ts";
-export type { Executor, Statement } from "./executor.ts";
+export type { Operations } from "./operations.ts";
+export type { Executor, Statement } from "./transaction/executor.ts";
+export type { Transaction } from "./transaction/using.ts";
+export type { DrizzleTransaction } from "./transaction/drizzle.ts";
+export type { KyselyTransaction } from "./transaction/kysely.ts";
+export type { PgTransaction } from "./transaction/pg.ts";
+export type { PostgresJsTransaction } from "./transaction/postgres-js.ts";
+export type { PrismaTransaction } from "./transaction/prisma.ts";
+
+export {
+  defineQueue,
+  type Queue,
+  type QueueDefinition,
+  type QueueRef,
+  type TypedQueueDefinition,
+  type TypesOf,
+  type UntypedQueueDefinition,
+} from "./queue/define-queue.ts";
+export type { AnyType, MessageOf, MessageTypes, PayloadTypes } from "./queue/message-types.ts";
+export type { QueueDefaults } from "./queue/queue-defaults.ts";
+export type { QueueOptions } from "./queue/queue-options.ts";
+
+export type { SendArguments, SendManyOptions, SendOptions } from "./send/send-options.ts";
+export type { SendStreamOptions } from "./send/send-stream.ts";
+
+export { defaultConsumer } from "./receive/receive.ts";
+export type { Batch, MessageOutcome } from "./receive/batch.ts";
+export type { Headers, InvalidMessage, Message } from "./receive/message.ts";
+export type { ReceiveOptions } from "./receive/receive-options.ts";
+export type { Dead, NackOptions, Retry, SettleOptions, Snooze } from "./receive/settle-options.ts";
+
+export type { Consumers } from "./admin/consumers.ts";
+export type {
+  DeadLetter,
+  DeadLetterFilter,
+  ListDeadLettersOptions,
+  PurgeDeadLettersOptions,
+  RedriveOptions,
+} from "./admin/dead-letter-options.ts";
+export type { DeadLetters } from "./admin/dead-letters.ts";
+export type {
+  FollowedPage,
+  FollowOptions,
+  FoundMessage,
+  MessageState,
+  PeekedMessage,
+  PeekOptions,
+} from "./admin/message-options.ts";
+export type { Messages } from "./admin/messages.ts";
+export type {
+  ConsumerSettings,
+  ConsumerStatus,
+  QueueStatus,
+  SegmentStatus,
+  WorkerStatus,
+} from "./admin/queue-status.ts";
+export type { DeliverDelayedOptions, DropOptions, QueueChanges, Queues, QueueSettings } from "./admin/queues.ts";
+export type { Missed } from "./admin/missed.ts";
+export type { Schedule, ScheduleOptions } from "./admin/schedule-options.ts";
+export type { Schedules } from "./admin/schedules.ts";
+export type { ConsumerChanges, ConsumerLimits, Position, SubscribeOptions } from "./admin/subscribe-options.ts";
+export type { Address } from "./connection/address.ts";
+export type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "./telemetry/telemetry.ts";
+export type { Runtime } from "./runtime/runtime.ts";
+export type { CallOptions } from "./validation/options.ts";
+
 export {
   errorCodes,
   PgqueError,
@@ -12,6 +72,4 @@ export {
   type PgqueErrorCode,
   type PgqueErrorDetails,
   type PgqueErrorOptions,
-} from "./errors.ts";
-export type { SendManyOptions, SendOptions } from "./send-options.ts";
-export type { Position, SubscribeOptions } from "./subscribe-options.ts";
+} from "./errors/errors.ts";

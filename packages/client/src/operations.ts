@@ -1,80 +1,75 @@
-import { Batch } from "./batch.ts";
-import type { Connection } from "./connection.ts";
-import * as functions from "./functions.ts";
-import { readMessages } from "./message.ts";
-import { integer, name, problemsOf, refuse, show, text, type Check } from "./options.ts";
-import { encodePayloads } from "./payload.ts";
-import { sqlOptions, type Queue } from "./queue.ts";
-import {
-  encodeSendOptions,
-  sendChecks,
-  sendConflicts,
-  sendManyChecks,
-  type SendManyOptions,
-  type SendOptions,
-} from "./send-options.ts";
-import {
-  id,
-  ids,
-  nackChecks,
-  retryProblems,
-  settleChecks,
-  storable,
-  type NackOptions,
-  type SettleOptions,
-} from "./settle-options.ts";
-import { from, subscribeChecks, type Position, type SubscribeOptions } from "./subscribe-options.ts";
-
-export interface ReceiveOptions {
-  /** Which consumer receives. It must be subscribed. Default: `default`. */
-  consumer?: string | undefined;
-  /** At most this many messages. 1 to 100000. Default: 100. */
-  max?: number | undefined;
-  /** Whose heartbeats keep the batch: see `heartbeat`. Default: nobody's, the lease alone counts. */
-  worker?: string | undefined;
-  /** How long the messages are this batch's alone, in milliseconds. 1 to 604800000 (7 days). Default: 30000. */
-  leaseMs?: number | undefined;
-}
-
-/** The consumer that is meant when none is named. */
-export const defaultConsumer = "default";
-
-const defaults = {
-  type: "default",
-  consumer: defaultConsumer,
-  mode: "shared",
-  max: 100,
-  leaseMs: 30_000,
-  retryAfterMs: 60_000,
-};
-const dayMs = 86_400_000;
-
-const receiveChecks: Record<keyof ReceiveOptions, Check> = {
-  consumer: name,
-  max: integer(1, 100_000),
-  worker: text,
-  leaseMs: integer(1, 7 * dayMs),
-};
+import { Consumers } from "./admin/consumers.ts";
+import { DeadLetters } from "./admin/dead-letters.ts";
+import { Messages } from "./admin/messages.ts";
+import { Queues } from "./admin/queues.ts";
+import { Schedules } from "./admin/schedules.ts";
+import { limitWords, subscribeChecks, type SubscribeOptions } from "./admin/subscribe-options.ts";
+import type { Connection } from "./connection/connection.ts";
+import * as consumers from "./functions/consumers.ts";
+import { createQueue } from "./functions/queues.ts";
+import * as upkeep from "./functions/runtime.ts";
+import { queueOf, type QueueRef } from "./queue/define-queue.ts";
+import type { MessageOf, MessageTypes } from "./queue/message-types.ts";
+import { sqlOptions } from "./queue/queue-options.ts";
+import type { Batch } from "./receive/batch.ts";
+import type { ReceiveOptions } from "./receive/receive-options.ts";
+import { batches, defaultConsumer, receive } from "./receive/receive.ts";
+import type { NackOptions, SettleOptions } from "./receive/settle-options.ts";
+import { Settler } from "./receive/settler.ts";
+import { Runtime } from "./runtime/runtime.ts";
+import type { SendArguments, SendManyOptions, SendOptions } from "./send/send-options.ts";
+import { sendStream, type SendStreamOptions } from "./send/send-stream.ts";
+import { send, sendMany } from "./send/send.ts";
+import type { Telemetry } from "./telemetry/telemetry.ts";
+import { callChecks, name, problemsOf, refuse, type CallOptions } from "./validation/options.ts";
 
 /**
- * What can be done with queues, on one connection or pool. Every method throws a `PgqueError`: INVALID_OPTION before anything is sent;
- * SCHEMA_NOT_INSTALLED, SCHEMA_VERSION, QUEUE_NOT_FOUND, ACCESS_DENIED, DATABASE_UNREACHABLE or CONNECTION_LOST from the database;
- * and what its own description names. Other errors of Postgres come through as they are.
+ * What can be done with queues, on one connection or pool. A queue is a value of `defineQueue`, or a name for one without schemas. Every
+ * method throws a `PgqueError`: INVALID_OPTION before anything is sent; SCHEMA_NOT_INSTALLED, SCHEMA_VERSION, QUEUE_NOT_FOUND,
+ * ACCESS_DENIED, DATABASE_UNREACHABLE, READ_ONLY or CONNECTION_LOST from the database; and what its own description names. Other errors of
+ * Postgres come through as they are.
  */
 export class Operations {
+  /** Look at, change, pause, resume, purge, drop. */
+  readonly queues: Queues;
+  /** Look at, change, place in time, pause, resume, purge. */
+  readonly consumers: Consumers;
+  /** Look at single messages. */
+  readonly messages: Messages;
+  /** Look at, send again, throw away. */
+  readonly deadLetters: DeadLetters;
+  /** Messages that are sent again and again. */
+  readonly schedules: Schedules;
+  /** What keeps workers going. */
+  readonly runtime: Runtime;
+  /** What watches the calls; undefined when the client was made without. */
+  readonly telemetry: Telemetry | undefined;
   readonly #db: Connection;
+  readonly #settler: Settler;
 
   constructor(db: Connection) {
     this.#db = db;
+    this.#settler = new Settler(db);
+    this.telemetry = db.telemetry;
+    this.queues = new Queues(db);
+    this.consumers = new Consumers(db);
+    this.messages = new Messages(db);
+    this.deadLetters = new DeadLetters(db);
+    this.schedules = new Schedules(db);
+    this.runtime = new Runtime(db);
   }
 
   /**
    * Creates a queue unless it is there. The settings of one that is there are left as they are.
    *
    * @returns true when it was created
+   * @example
+   * await pgque.ensure(orders);
    */
-  async ensure(queue: Queue): Promise<boolean> {
-    return functions.createQueue(this.#db, queue.name, sqlOptions(queue.options));
+  async ensure(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
+    refuse("ensure", problemsOf(options, callChecks));
+    const { name: queueName, options: settings } = queueOf("ensure", queue);
+    return createQueue(this.#db, queueName, sqlOptions(settings), options.signal);
   }
 
   /**
@@ -83,73 +78,34 @@ export class Operations {
    * @param consumer any Unicode, 1 to 57 bytes of UTF-8
    * @returns true when it is new
    * @throws PgqueError ISOLATION_LEVEL, INVALID_ARGUMENT when it is there in another mode
+   * @example
+   * await pgque.subscribe(orders, "billing", { maxInFlight: 100 });
    */
-  async subscribe(queue: Queue, consumer: string = defaultConsumer, options: SubscribeOptions = {}): Promise<boolean> {
+  async subscribe(
+    queue: QueueRef,
+    consumer: string = defaultConsumer,
+    options: SubscribeOptions = {},
+  ): Promise<boolean> {
     refuse("subscribe", [name("consumer", consumer), ...problemsOf(options, subscribeChecks)]);
-    return functions.subscribe(this.#db, queue.name, consumer, {
+    const settings = {
       from: options.from,
-      mode: options.mode ?? defaults.mode,
+      mode: options.mode ?? "shared",
       on_failure: options.onFailure,
-      max_in_flight: options.maxInFlight,
-      rate_limit: options.rateLimit,
-      rate_period: options.ratePeriodMs === undefined ? undefined : options.ratePeriodMs / 1000,
-    });
-  }
-
-  /**
-   * Places a consumer anew: replays what is kept, see `retentionMs`, or skips what it has not received. Its open batches and its retries are
-   * left behind. Not in a transaction above READ COMMITTED.
-   *
-   * @param position a time means the first message kept that was sent at or after it
-   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
-   */
-  async seek(queue: Queue, consumer: string, position: Position): Promise<void> {
-    refuse("seek", [name("consumer", consumer), from("position", position)]);
-    return functions.seek(this.#db, queue.name, consumer, position instanceof Date ? position.toISOString() : position);
+      ...limitWords(options),
+    };
+    return consumers.subscribe(this.#db, queueOf("subscribe", queue).name, consumer, settings, options.signal);
   }
 
   /**
    * Removes a consumer, and with it what it has not received. Other consumers are not affected.
    *
    * @returns false when there was none
+   * @example
+   * await pgque.unsubscribe(orders, "billing");
    */
-  async unsubscribe(queue: Queue, consumer: string = defaultConsumer): Promise<boolean> {
-    refuse("unsubscribe", [name("consumer", consumer)]);
-    return functions.unsubscribe(this.#db, queue.name, consumer);
-  }
-
-  /**
-   * Pauses a consumer, or without one the queue: nothing is received until it is resumed. What is in hand can be settled, and sends go on.
-   *
-   * @returns false when it was paused already
-   * @throws PgqueError CONSUMER_NOT_FOUND
-   */
-  async pause(queue: Queue, consumer?: string): Promise<boolean> {
-    refuse("pause", [consumer === undefined ? undefined : name("consumer", consumer)]);
-    return functions.setPaused(this.#db, queue.name, consumer ?? null, true);
-  }
-
-  /**
-   * Goes on with what `pause` stopped, and wakes idle workers.
-   *
-   * @returns false when it was not paused
-   * @throws PgqueError CONSUMER_NOT_FOUND
-   */
-  async resume(queue: Queue, consumer?: string): Promise<boolean> {
-    refuse("resume", [consumer === undefined ? undefined : name("consumer", consumer)]);
-    return functions.setPaused(this.#db, queue.name, consumer ?? null, false);
-  }
-
-  /**
-   * Throws away what a consumer, or without one every consumer, has not received or settled, and for a whole queue what is delayed. Dead
-   * letters stay. Not in a transaction above READ COMMITTED.
-   *
-   * @returns how many messages that were
-   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
-   */
-  async purge(queue: Queue, consumer?: string): Promise<number> {
-    refuse("purge", [consumer === undefined ? undefined : name("consumer", consumer)]);
-    return functions.purge(this.#db, queue.name, consumer ?? null);
+  async unsubscribe(queue: QueueRef, consumer: string = defaultConsumer, options: CallOptions = {}): Promise<boolean> {
+    refuse("unsubscribe", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    return consumers.unsubscribe(this.#db, queueOf("unsubscribe", queue).name, consumer, options.signal);
   }
 
   /**
@@ -157,12 +113,17 @@ export class Operations {
    *
    * @returns its id, or that of the first message with its `dedupeKey`
    * @throws PgqueError PAYLOAD_INVALID, PAYLOAD_NOT_JSON, INVALID_ARGUMENT when it is larger than the queue allows
+   * @example
+   * const id = await pgque.send(orders, { orderId: 42 });
+   * await pgque.send(orders, { orderId: 43 }, { delayMs: 60_000, dedupeKey: "order-43" });
+   * await pgque.send(events, { orderId: 44 }, { type: "created" }); // a queue that names its types
    */
-  async send<Input>(queue: Queue<Input, unknown>, payload: NoInfer<Input>, options: SendOptions = {}): Promise<bigint> {
-    refuse("send", [...problemsOf(options, sendChecks), ...sendConflicts(options)]);
-    const [json = ""] = await encodePayloads(queue, [payload], false);
-    const { all } = encodeSendOptions(queue.name, options);
-    return functions.send(this.#db, queue.name, options.type ?? defaults.type, json, all);
+  async send<Types extends MessageTypes, Type extends keyof Types & string>(
+    queue: QueueRef<Types>,
+    payload: NoInfer<Types[Type]["input"]>,
+    ...[options]: SendArguments<Types, Type, SendOptions>
+  ): Promise<bigint> {
+    return send(this.#db, queue, payload, options);
   }
 
   /**
@@ -171,24 +132,35 @@ export class Operations {
    * @param options for each of them
    * @returns their ids in the order of the payloads
    * @throws PgqueError as `send`, with all issues of all payloads
+   * @example
+   * const ids = await pgque.sendMany(orders, [{ orderId: 1 }, { orderId: 2 }], { headers: { tenant: "a" } });
    */
-  async sendMany<Input>(
-    queue: Queue<Input, unknown>,
-    payloads: readonly NoInfer<Input>[],
-    options: SendManyOptions = {},
+  async sendMany<Types extends MessageTypes, Type extends keyof Types & string>(
+    queue: QueueRef<Types>,
+    payloads: readonly NoInfer<Types[Type]["input"]>[],
+    ...[options]: SendArguments<Types, Type, SendManyOptions>
   ): Promise<bigint[]> {
-    refuse("sendMany", [
-      Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
-      ...problemsOf(options, sendManyChecks),
-      ...sendConflicts(options),
-      Array.isArray(options?.keys) && options.keys.length !== payloads?.length
-        ? `expected as many \`keys\` as payloads (${payloads?.length}), got: ${options.keys.length}`
-        : undefined,
-    ]);
-    if (payloads.length === 0) return [];
-    const texts = await encodePayloads(queue, payloads, true);
-    const { headers, rest } = encodeSendOptions(queue.name, options);
-    return functions.sendBatch(this.#db, queue.name, options.type ?? defaults.type, texts, headers, rest);
+    return sendMany(this.#db, queue, payloads, options);
+  }
+
+  /**
+   * Sends what an iterable yields, in statements of many messages each, with two batches in memory at most. Each statement is a transaction
+   * of its own, unless it is one of the caller's: after a failure what `onSent` was told of is sent, what came after it is not.
+   *
+   * @returns how many were sent
+   * @throws PgqueError as `send`; what the source throws comes through
+   * @example
+   * async function* rows() {
+   *   for (let orderId = 1; orderId <= 5000; orderId += 1) yield { orderId };
+   * }
+   * const sent = await pgque.sendStream(orders, rows(), { batchSize: 500 });
+   */
+  async sendStream<Types extends MessageTypes, Type extends keyof Types & string>(
+    queue: QueueRef<Types>,
+    source: AsyncIterable<NoInfer<Types[Type]["input"]>> | Iterable<NoInfer<Types[Type]["input"]>>,
+    ...[options]: SendArguments<Types, Type, SendStreamOptions>
+  ): Promise<number> {
+    return sendStream(this.#db, queue, source, options);
   }
 
   /**
@@ -196,14 +168,33 @@ export class Operations {
    * READ COMMITTED; in one, the consumer's other receivers wait until it ends, and what it sent itself is received after it.
    *
    * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   * @example
+   * const batch = await pgque.receive(orders, { max: 50, leaseMs: 60_000, signal: AbortSignal.timeout(5000) });
+   * for (const { payload } of batch) await charge(payload.orderId);
+   * await batch.ack();
    */
-  async receive<Output>(queue: Queue<unknown, Output>, options: ReceiveOptions = {}): Promise<Batch<Output>> {
-    refuse("receive", problemsOf(options, receiveChecks));
-    const { consumer = defaults.consumer, max = defaults.max, worker = null, leaseMs = defaults.leaseMs } = options;
-    const rows = await functions.receiveMessages(this.#db, queue.name, consumer, worker, max, leaseMs);
-    const { messages, invalid } = await readMessages(queue, rows);
-    const [first] = rows;
-    return new Batch({ id: first?.batchId ?? null, messages, invalid, leasedUntil: first?.leasedUntil ?? null }, this);
+  async receive<Types extends MessageTypes>(
+    queue: QueueRef<Types>,
+    options: ReceiveOptions = {},
+  ): Promise<Batch<MessageOf<Types>>> {
+    return receive(this.#db, this.#settler, queue, options);
+  }
+
+  /**
+   * Receives batch after batch until nothing is left; to wait for more is a worker's job. When the loop asks for the next batch, what is not
+   * settled of the last is acked; when it is left early, by `break` or an error, that is given back at once.
+   *
+   * @throws PgqueError as `receive`
+   * @example
+   * for await (const batch of pgque.batches(orders)) {
+   *   for (const { payload } of batch) await charge(payload.orderId);
+   * }
+   */
+  batches<Types extends MessageTypes>(
+    queue: QueueRef<Types>,
+    options: ReceiveOptions = {},
+  ): AsyncGenerator<Batch<MessageOf<Types>>, void> {
+    return batches(() => this.receive(queue, options));
   }
 
   /**
@@ -211,23 +202,25 @@ export class Operations {
    *
    * @returns false when the lease was lost, or the batch is unknown or finished: the messages may be delivered again
    * @throws PgqueError NOT_IN_BATCH
+   * @example
+   * if (batch.id !== null) await pgque.ack(batch.id);
    */
-  async ack(batchId: bigint, messageIds?: readonly bigint[]): Promise<boolean> {
-    refuse("ack", [id("batchId", batchId), messageIds && ids("messageIds", messageIds)]);
-    return messageIds === undefined
-      ? functions.ack(this.#db, batchId)
-      : functions.ackMessages(this.#db, batchId, messageIds);
+  async ack(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<boolean> {
+    return this.#settler.ack(batchId, messageIds, options);
   }
 
   /**
-   * Acks as `ack` does, in the transaction that does the messages' work, and fails when the lease is lost: the transaction rolls back, and
-   * the work is that of whoever has the messages now. While it is open the lease is not taken away.
+   * Acks as `ack` does, in the transaction that does the messages' work, and fails when the lease is lost, or a message that is named was
+   * settled before: the transaction rolls back, and the work is that of whoever has the messages now. While it is open the lease is not
+   * taken away.
    *
    * @throws PgqueError LEASE_LOST, NOT_IN_BATCH
+   * @example
+   * // in the transaction that did the work
+   * if (batch.id !== null) await pgque.using(tx).ackStrict(batch.id);
    */
-  async ackStrict(batchId: bigint, messageIds?: readonly bigint[]): Promise<void> {
-    refuse("ackStrict", [id("batchId", batchId), messageIds && ids("messageIds", messageIds)]);
-    await functions.ackStrict(this.#db, batchId, messageIds ?? null);
+  async ackStrict(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<void> {
+    return this.#settler.ackStrict(batchId, messageIds, options);
   }
 
   /**
@@ -235,74 +228,75 @@ export class Operations {
    *
    * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished
    * @throws PgqueError NOT_IN_BATCH
+   * @example
+   * const ids = batch.messages.map((message) => message.id);
+   * if (batch.id !== null) await pgque.nack(batch.id, ids, { retryAfterMs: 5000, reason: "gateway timeout" });
    */
   async nack(batchId: bigint, messageIds: readonly bigint[], options: NackOptions = {}): Promise<number> {
-    refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...problemsOf(options, nackChecks)]);
-    const { retryAfterMs = defaults.retryAfterMs } = options;
-    return functions.nack(this.#db, batchId, messageIds, retryAfterMs, storable(options.reason));
+    return this.#settler.nack(batchId, messageIds, options);
   }
 
   /**
-   * Finishes a batch in one call: retries some messages, releases some, acks all others.
+   * Gives messages of a batch back, to come again after `afterMs` at the same attempt, as often as you like.
+   *
+   * @param afterMs in milliseconds, fractions are rounded. 0 to a hundred years
+   * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished
+   * @throws PgqueError NOT_IN_BATCH
+   * @example
+   * const ids = batch.messages.map((message) => message.id);
+   * if (batch.id !== null) await pgque.snooze(batch.id, ids, 60_000);
+   */
+  async snooze(
+    batchId: bigint,
+    messageIds: readonly bigint[],
+    afterMs: number,
+    options: CallOptions = {},
+  ): Promise<number> {
+    return this.#settler.snooze(batchId, messageIds, afterMs, options);
+  }
+
+  /**
+   * Makes dead letters of messages of a batch now, whatever attempts they have left.
+   *
+   * @param reason kept with the dead letters. Default: none
+   * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished
+   * @throws PgqueError NOT_IN_BATCH
+   * @example
+   * const ids = batch.messages.map((message) => message.id);
+   * if (batch.id !== null) await pgque.bury(batch.id, ids, "no such order");
+   */
+  async bury(
+    batchId: bigint,
+    messageIds: readonly bigint[],
+    reason?: string | null,
+    options: CallOptions = {},
+  ): Promise<number> {
+    return this.#settler.bury(batchId, messageIds, reason, options);
+  }
+
+  /**
+   * Finishes a batch in one call: retries some messages, releases some, snoozes some, makes dead letters of some, acks all others.
    *
    * @returns false when the lease was lost, or the batch is unknown or finished: nothing was settled
    * @throws PgqueError NOT_IN_BATCH
+   * @example
+   * const [first] = batch.messages;
+   * if (batch.id !== null && first) await pgque.settle(batch.id, { retry: [{ id: first.id, afterMs: 5000, reason: "declined" }] });
    */
   async settle(batchId: bigint, options: SettleOptions = {}): Promise<boolean> {
-    refuse("settle", [id("batchId", batchId), ...problemsOf(options, settleChecks), ...retryProblems(options.retry)]);
-    const { retry = [], release = [] } = options;
-    const columns = {
-      ids: retry.map((r) => r.id),
-      afterMs: retry.map((r) => r.afterMs),
-      reasons: retry.map((r) => storable(r.reason)),
-    };
-    return functions.settle(this.#db, batchId, columns, release);
+    return this.#settler.settle(batchId, options);
   }
 
   /**
-   * Keeps alive every batch that was received with this worker name. Send one every third of `ttlMs`.
+   * Keeps a batch, and all others of its worker name, for another lease from now; one that is longer stays as it is.
    *
-   * @param ttlMs how long it counts, in milliseconds, 1 to 86400000 (a day). Default: 15000
-   * @param session what `holdSession` was given: when that connection ends, so do the worker's leases
+   * @param leaseMs in milliseconds, 1 to 86400000 (a day). Default: 30000
+   * @returns false when the lease was lost, or the batch is unknown or finished
+   * @example
+   * if (batch.id !== null && !(await pgque.extend(batch.id, 120_000))) throw new Error("somebody else has it by now");
    */
-  async heartbeat(worker: string, ttlMs: number = 15_000, session?: string): Promise<void> {
-    refuse("heartbeat", [
-      text("worker", worker),
-      integer(1, dayMs)("ttlMs", ttlMs),
-      session === undefined ? undefined : text("session", session),
-    ]);
-    return functions.heartbeat(this.#db, worker, ttlMs, session ?? null);
-  }
-
-  /**
-   * Holds a lock of that name for as long as this connection lasts, so that a crash is noticed at once: see `heartbeat`. The connection must
-   * be a session of its own, not one behind a transaction pooler.
-   *
-   * @returns false when another session holds it, or was just looking whether one does
-   */
-  async holdSession(session: string): Promise<boolean> {
-    refuse("holdSession", [text("session", session)]);
-    return functions.holdSession(this.#db, session);
-  }
-
-  /**
-   * Raises the idle flag of a queue on this connection, which must be a session of its own that never sends: from now on senders notify
-   * the channel `pgque_<queue>`. Before it sleeps a worker asks `hasOpenSenders` until the answer is no, and then receives once more.
-   *
-   * @returns false when a sender was just looking at it: try again
-   */
-  async raiseIdleFlag(queue: Queue): Promise<boolean> {
-    return functions.raiseIdleFlag(this.#db, queue.name);
-  }
-
-  /** Takes the idle flag of this connection down: nobody need wake it. */
-  async lowerIdleFlag(queue: Queue): Promise<boolean> {
-    return functions.lowerIdleFlag(this.#db, queue.name);
-  }
-
-  /** Whether somebody has sent and not committed: senders that looked before the flag was raised do not notify. */
-  async hasOpenSenders(queue: Queue): Promise<boolean> {
-    return functions.hasOpenSenders(this.#db, queue.name);
+  async extend(batchId: bigint, leaseMs?: number, options: CallOptions = {}): Promise<boolean> {
+    return this.#settler.extend(batchId, leaseMs, options);
   }
 
   /**
@@ -311,17 +305,12 @@ export class Operations {
    *
    * @returns how many things were done
    * @throws PgqueError ISOLATION_LEVEL
+   * @example
+   * await pgque.maintain(); // where no worker runs, about once a second
    */
-  async maintain(queue?: Queue): Promise<number> {
-    return functions.maintain(this.#db, queue?.name ?? null);
-  }
-
-  /**
-   * In how many milliseconds the next delayed message becomes due, of whatever queue: when to call `maintain` again for it to be in time.
-   *
-   * @returns negative when it is overdue; null when none waits within the hour
-   */
-  async nextDueInMs(): Promise<number | null> {
-    return functions.nextDueInMs(this.#db);
+  async maintain(queue?: QueueRef, options: CallOptions = {}): Promise<number> {
+    refuse("maintain", problemsOf(options, callChecks));
+    const queueName = queue === undefined ? null : queueOf("maintain", queue).name;
+    return upkeep.maintain(this.#db, queueName, options.signal);
   }
 }

@@ -1,12 +1,21 @@
 import { defaultSchema } from "@pgque/sql";
-import { Client, Pool, type PoolConfig } from "pg";
-import { isPool } from "./address.ts";
-import { Connection } from "./connection.ts";
-import type { Executor } from "./executor.ts";
+import { Pool, type ClientBase, type PoolConfig } from "pg";
+import { addressOf, isClient, isPool } from "./connection/address.ts";
+import { OwnClient } from "./connection/own-client.ts";
+import { Connection, type ConnectionOptions } from "./connection/connection.ts";
+import { PgqueError } from "./errors/errors.ts";
+import type { Executor } from "./transaction/executor.ts";
+import { executorOf, type Transaction } from "./transaction/using.ts";
 import { Operations } from "./operations.ts";
-import { boolean, problemsOf, refuse, show, text, type Check } from "./options.ts";
-import { Schema } from "./schema.ts";
+import type { TelemetryFactory } from "./telemetry/telemetry.ts";
+import { field } from "./validation/field.ts";
+import { boolean, integer, problemsOf, refuse, show, text, type Check } from "./validation/options.ts";
+import { Schema } from "./connection/schema.ts";
 
+/** A server that takes a connection and then never answers is given up after this; without a limit, attempts would fill the pool. */
+const defaultConnectionTimeoutMs = 10_000;
+
+/** How a client works. */
 export interface PgqueOptions {
   /** Name of the schema that `pgque install` was given. Default: `pgque`. */
   schema?: string | undefined;
@@ -15,14 +24,34 @@ export interface PgqueOptions {
    * pooler that changes them between transactions, the statement is not there the next time. Default: false.
    */
   prepare?: boolean | undefined;
+  /**
+   * How long a call is tried again that failed for a reason that passes, in milliseconds: a connection that could not be made, a primary that
+   * has become a standby, a serialization failure, a deadlock, a lock timeout; and a lost connection where a second call is as good as one (not
+   * a send without dedupe key, or with one that counts for less than twice this time). Only calls on a pool, once the database has been
+   * reached; never in the caller's transaction. 0: not at all. 0 to 3600000. Default: 5000.
+   */
+  retryForMs?: number | undefined;
+  /**
+   * What watches the calls: `openTelemetry()` of `@pgque/client/opentelemetry`, which makes spans and carries their context in the headers of
+   * messages. Default: nothing does.
+   */
+  telemetry?: TelemetryFactory | undefined;
 }
 
-const optionChecks: Record<keyof PgqueOptions, Check> = { schema: text, prepare: boolean };
+const optionChecks: Record<keyof PgqueOptions, Check> = {
+  schema: text,
+  prepare: boolean,
+  retryForMs: integer(0, 3_600_000),
+  telemetry: (name, value) =>
+    typeof value === "function"
+      ? undefined
+      : `expected \`${name}\` to be what openTelemetry() returns, got: ${show(value)}`,
+};
 
 /** What can be done inside the caller's transaction. */
 export type TransactionOperations = Pick<
   Operations,
-  "send" | "sendMany" | "receive" | "ack" | "ackStrict" | "nack" | "settle"
+  "send" | "sendMany" | "sendStream" | "receive" | "ack" | "ackStrict" | "nack" | "snooze" | "bury" | "settle"
 >;
 
 /**
@@ -32,59 +61,95 @@ export type TransactionOperations = Pick<
  * const pgque = new Pgque(process.env.DATABASE_URL);
  */
 export class Pgque extends Operations implements AsyncDisposable {
-  /** The pool that statements run on. */
-  readonly pool: Pool;
   /** Name of the schema, not quoted. */
   readonly schema: string;
   readonly #schema: Schema;
-  readonly #prepare: boolean;
+  readonly #connectionOptions: ConnectionOptions;
+  readonly #executor: Pool | ClientBase;
   readonly #ownsPool: boolean;
   #closed: Promise<void> | undefined;
 
   /**
-   * @param target a connection string or the options of a pool, for a pool of its own that `close()` ends; or a pool of the
-   *   application, which is left alone. `{}` means the PG* variables of the environment
+   * @param target a connection string or the options of a pool, for a pool of its own that `close()` ends, and that waits
+   *   ten seconds for a connection unless `connectionTimeoutMillis` says otherwise; or a pool or a connected client of
+   *   the application, which is left alone. `{}` means the PG* variables of the environment
    * @throws PgqueError INVALID_OPTION
    */
-  constructor(target: string | PoolConfig | Pool | undefined, options: PgqueOptions = {}) {
+  constructor(target: string | PoolConfig | Pool | ClientBase | undefined, options: PgqueOptions = {}) {
     refuse("new Pgque", [targetProblem(target), ...problemsOf(options, optionChecks)]);
-    const pool = isPool(target) ? target : new Pool(poolConfig(target));
+    const executor = isPool(target) || isClient(target) ? target : new Pool(poolConfig(target));
     const schema = new Schema(options.schema ?? defaultSchema);
-    const prepare = options.prepare ?? false;
-    super(new Connection(pool, schema, prepare));
-    this.#prepare = prepare;
-    this.pool = pool;
+    const connectionOptions = {
+      prepare: options.prepare ?? false,
+      retryForMs: options.retryForMs ?? 5000,
+      telemetry: options.telemetry?.(addressOf(executor)),
+    };
+    super(new Connection(executor, schema, connectionOptions));
+    this.#connectionOptions = connectionOptions;
+    this.#executor = executor;
     this.schema = schema.name;
     this.#schema = schema;
-    this.#ownsPool = pool !== target;
+    this.#ownsPool = executor !== target;
     // an idle connection that breaks is replaced at the next use; without a listener it would end the process
-    if (this.#ownsPool) pool.on("error", () => undefined);
+    if (this.#ownsPool) this.pool.on("error", () => undefined);
+  }
+
+  /**
+   * The pool that statements run on.
+   *
+   * @throws PgqueError INVALID_OPTION when it was made with a client
+   * @example
+   * const { totalCount, idleCount } = pgque.pool;
+   */
+  get pool(): Pool {
+    if (isPool(this.#executor)) return this.#executor;
+    throw new PgqueError("INVALID_OPTION", "expected a Pgque with a pool, got one that was made with a client", {
+      hint: "Workers need several connections: give `new Pgque` a pool or a connection string",
+    });
   }
 
   /**
    * The same operations on a connection of the caller's to the same database: a `pg` client, or anything that runs statements like one.
+   *
+   * @example
+   * const client = await pgque.pool.connect();
+   * await pgque.on(client).send(orders, { orderId: 42 });
+   * client.release();
    */
   on(executor: Executor): Operations {
-    return new Operations(new Connection(executor, this.#schema, this.#prepare));
+    refuse("on", [
+      typeof field(executor, "query") === "function"
+        ? undefined
+        : `expected \`executor\` to be a client of \`pg\`, or something with a \`query\` like its own, got: ${show(executor)}`,
+    ]);
+    return new Operations(new Connection(executor, this.#schema, this.#connectionOptions));
   }
 
   /**
-   * Inside the caller's transaction: what is sent is there if and only if it commits, and an ack takes effect with it.
+   * Inside the caller's transaction: what is sent is there if and only if it commits, and an ack takes effect with it. Nothing of the
+   * transaction is begun, committed or rolled back here; it stays the caller's.
    *
-   * @param tx the `pg` client that holds the transaction
-   * @throws PgqueError INVALID_OPTION for a pool, whose statements would run outside of any transaction
+   * @param tx what the application's library hands out for an open transaction: the `pg` client that holds it, or the `tx` of postgres.js,
+   *   drizzle, kysely or prisma. Of another library: an object whose `query` answers as that of `pg` does
+   * @throws PgqueError INVALID_OPTION for a pool or the root object of a library, whose statements would run outside of any transaction
+   * @example
+   * await tx.query("insert into shop_order values (44)");
+   * await pgque.using(tx).send(orders, { orderId: 44 }); // sent if and only if the transaction commits
    */
-  using(tx: Executor): TransactionOperations {
-    refuse("using", [
-      isPool(tx) ? "expected the client that holds the transaction, got a pool: use `await pool.connect()`" : undefined,
-    ]);
-    return this.on(tx);
+  using(tx: Transaction): TransactionOperations {
+    return this.on(executorOf(tx));
   }
 
-  /** Ends its own pool once its connections are given back; a pool of the application is left alone. Any number of times. */
+  /**
+   * Ends its own pool once its connections are given back; a pool of the application is left alone. Any number of times.
+   *
+   * @example
+   * const short = new Pgque(process.env["DATABASE_URL"]);
+   * await short.close(); // or `await using short = new Pgque(…)`
+   */
   async close(): Promise<void> {
     if (!this.#ownsPool) return;
-    this.#closed ??= this.pool.end();
+    this.#closed ??= this.pool.ending ? Promise.resolve() : this.pool.end();
     return this.#closed;
   }
 
@@ -95,15 +160,20 @@ export class Pgque extends Operations implements AsyncDisposable {
 
 function poolConfig(target: string | PoolConfig | undefined): PoolConfig {
   const config = typeof target === "string" ? { connectionString: target } : target;
-  return { fallback_application_name: "pgque", ...config };
+  return {
+    fallback_application_name: "pgque",
+    connectionTimeoutMillis: defaultConnectionTimeoutMs,
+    keepAlive: true,
+    Client: OwnClient,
+    ...config,
+  };
 }
 
 function targetProblem(target: unknown): string | undefined {
-  const what = "expected `target` to be a connection string, the options of a pool, or a pg.Pool";
+  const what = "expected `target` to be a connection string, the options of a pool, a pg.Pool or a pg.Client";
   if (target === undefined || target === "") {
     return `${what}, got: ${show(target)}. Is the environment variable set? For the PG* variables use {}`;
   }
-  if (target instanceof Client) return `${what}, got a client: use \`pgque.on(client)\` or \`pgque.using(client)\``;
   return typeof target === "string" || (typeof target === "object" && target !== null)
     ? undefined
     : `${what}, got: ${show(target)}`;

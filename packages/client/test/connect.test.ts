@@ -1,5 +1,5 @@
 import { createServer } from "node:net";
-import { Client, Pool } from "pg";
+import { Pool } from "pg";
 import { describe, expect, test, vi } from "vitest";
 import { defineQueue, Pgque } from "@pgque/client";
 import { backendPid } from "../../../test/support/interleave.ts";
@@ -43,7 +43,6 @@ describe("making a Pgque", () => {
     ["no target", undefined, "got: undefined. Is the environment variable set?"],
     ["an empty one", "", "got: ''. Is the environment variable set?"],
     ["a number", 5432, "got: 5432"],
-    ["a client", new Client(), "use `pgque.on(client)` or `pgque.using(client)`"],
   ])("refuses %s", async ([, target, message]) => {
     const error = await failure(() => new Pgque(target as string));
     expect(error.code).toBe("INVALID_OPTION");
@@ -54,7 +53,7 @@ describe("making a Pgque", () => {
     const error = await failure(() => new Pgque(database.url, { schema: 7, shema: "x" } as never));
     expect(error.details.problems).toEqual([
       "expected `schema` to be a string, got: 7",
-      "unknown option `shema`, known: schema, prepare",
+      "unknown option `shema`, known: schema, prepare, retryForMs, telemetry",
     ]);
   });
 });
@@ -79,6 +78,13 @@ describe("close", () => {
     await pgque.close();
     expect(pgque.pool.ended).toBe(true);
     expect(pgque.pool.totalCount).toBe(0);
+    expect((await failure(pgque.maintain())).code).toBe("CLOSED");
+  });
+
+  test("has nothing left to do when the application has ended the pool", async () => {
+    const pgque = new Pgque(database.url);
+    await pgque.pool.end();
+    await pgque.close();
     expect((await failure(pgque.maintain())).code).toBe("CLOSED");
   });
 
@@ -174,6 +180,19 @@ test("an idle connection of its own pool that breaks ends nothing", async () => 
   await database.pool().query("select pg_terminate_backend($1)", [rows[0].pid]);
   await gone;
   expect(await pgque.maintain()).toBeTypeOf("number");
+});
+
+test("its connections are named, unless the application names them", async () => {
+  const named = new URL(database.url);
+  named.searchParams.set("application_name", "shop");
+  for (const [url, name] of [
+    [database.url, "pgque"],
+    [named.href, "shop"],
+  ] as const) {
+    await using pgque = new Pgque(url);
+    const { rows } = await pgque.pool.query("show application_name");
+    expect(rows).toEqual([{ application_name: name }]);
+  }
 });
 
 test("any copy of pg will do for a pool", async () => {

@@ -32,11 +32,12 @@ const ways: Record<PgqueErrorCode, () => Promise<PgqueError>> = {
   SCHEMA_VERSION: () =>
     failure(
       new Pgque(pgque.pool)
-        .on({ query: async () => ({ rows: [{ present: true, quoted: "pgque", version: "9.0.0" }] }) })
+        .on({ query: async ({ text }) => ({ rows: [{ only: text.includes("version()") ? "9.0.0" : true }] }) })
         .maintain(),
     ),
   ACCESS_DENIED: () => raising("42501"),
   DATABASE_UNREACHABLE: () => raising("57P03"),
+  READ_ONLY: () => raising("25006"),
   CONNECTION_LOST: () => raising("57P01"),
   CLOSED: async () => {
     const pool = database.pool();

@@ -79,20 +79,23 @@ test("limits, pausing and purging", async () => {
   expect(batch.messages).toHaveLength(2);
   expect((await pgque.receive(queue)).id).toBeNull();
   await batch.ack();
-  expect([await pgque.pause(queue), await pgque.pause(queue)]).toEqual([true, false]);
+  expect([await pgque.queues.pause(queue), await pgque.queues.pause(queue)]).toEqual([true, false]);
   expect((await pgque.receive(queue)).id).toBeNull();
-  expect(await pgque.resume(queue)).toBe(true);
+  expect(await pgque.queues.resume(queue)).toBe(true);
   expect((await pgque.receive(queue)).messages).toHaveLength(1);
-  expect([await pgque.pause(queue, "default"), await pgque.resume(queue, "default")]).toEqual([true, true]);
-  expect(await pgque.purge(queue)).toBe(2);
-  expect((await failure(pgque.pause(queue, "nobody"))).code).toBe("CONSUMER_NOT_FOUND");
+  expect([await pgque.consumers.pause(queue, "default"), await pgque.consumers.resume(queue, "default")]).toEqual([
+    true,
+    true,
+  ]);
+  expect(await pgque.queues.purge(queue)).toBe(2);
+  expect((await failure(pgque.consumers.pause(queue, "nobody"))).code).toBe("CONSUMER_NOT_FOUND");
 });
 
 test.each<[SendOptions & SendManyOptions, string]>([
   [{ priority: 1.5 }, "expected `priority` to be an integer from 0 to 1023, got: 1.5"],
   [{ key: "ü".repeat(501) }, "expected `key` to have 0 to 1000 bytes of UTF-8, got: 1002 bytes"],
   [{ dedupeKey: "" }, "expected `dedupeKey` to have 1 to 1000 bytes of UTF-8, got: 0 bytes"],
-  [{ dedupeTtlMs: 1 }, "expected `dedupeTtlMs` together with `dedupeKey`"],
+  [{ dedupeTtlMs: 1 }, "expected `dedupeTtlMs` together with a dedupe key"],
   [{ expiresAfterMs: 0 }, "expected `expiresAfterMs` to be a number from 1 to 3153600000000, got: 0"],
   [{ expiresAt: new Date(), expiresAfterMs: 1 }, "expected `expiresAfterMs` or `expiresAt`, got both"],
 ])("%j is refused before anything is sent", async (options, message) => {

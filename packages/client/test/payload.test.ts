@@ -145,6 +145,37 @@ describe("a schema", () => {
   });
 });
 
+describe("a schema that answers otherwise than the standard says", () => {
+  const answers: [string, unknown][] = [
+    ["nothing", undefined],
+    ["an issue that is none", { issues: [null] }],
+    ["issues that are no list", { issues: "bad" }],
+    ["a path that is no list", { issues: [{ message: "bad", path: "n" }] }],
+    ["a path of nothing", { issues: [{ message: "bad", path: [null] }] }],
+  ];
+  test.for(answers)("%s: refuses when sent, and is kept apart when received", async ([, answer]) => {
+    const odd = defineQueue("anything", {
+      payload: { "~standard": { version: 1, vendor: "test", validate: () => answer as never } },
+    });
+    expect((await failure(pgque.send(odd, 1))).code).toBe("PAYLOAD_INVALID");
+    await pgque.send(anything, 1);
+    const batch = await pgque.receive(odd);
+    expect(batch.invalid.map(({ message, error }) => [message.payload, error.code])).toEqual([[1, "PAYLOAD_INVALID"]]);
+    await batch.ack(batch.open);
+  });
+
+  test("more issues than a function has room for are told like few", async () => {
+    const numbers = defineQueue("anything", { payload: z.array(z.number()) });
+    const error = await failure(
+      pgque.send(
+        numbers,
+        Array.from({ length: 200_000 }, () => "one" as never),
+      ),
+    );
+    expect([error.code, error.details.issues?.length]).toEqual(["PAYLOAD_INVALID", 200_000]);
+  });
+});
+
 describe("a message that does not fit when it is received", () => {
   const strict = defineQueue("anything", { payload: z.object({ n: z.number() }) });
 
@@ -188,6 +219,18 @@ describe("a message that does not fit when it is received", () => {
       batch.invalid.map(({ message, error }) => ({ id: String(message.id), attempt: 2, reason: error.message })),
     );
     expect((await pgque.receive(strict)).id).toBeNull();
+  });
+
+  test("is a dead letter at once, or comes again at the same attempt, when the caller says so", async () => {
+    await sendMixed();
+    const batch = await pgque.receive(strict);
+    const [first, ...others] = batch.invalid.map(({ message }) => message.id);
+    const dead = [{ id: first ?? 0n, reason: "nobody will mend it" }];
+    expect(await batch.settle({ dead, snooze: others.map((id) => ({ id, afterMs: 0 })) })).toBe(true);
+    expect((await deadLetters()).at(-1)).toEqual({ id: String(first), attempt: 1, reason: "nobody will mend it" });
+    const again = await pgque.receive(strict);
+    expect(again.invalid.map(({ message }) => message.attempt)).toEqual([1, 1]);
+    await again.ack(others);
   });
 
   test("is gone when the caller acks it", async () => {

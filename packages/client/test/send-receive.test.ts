@@ -147,13 +147,13 @@ test("an exclusive consumer is given its open batch until that is finished; seek
   const batch = await pgque.receive(queue, { consumer: "reader", max: 1 });
   expect((await pgque.receive(queue, { consumer: "reader" })).id).toBe(batch.id);
   await batch.ack();
-  await pgque.seek(queue, "reader", "earliest");
+  await pgque.consumers.seek(queue, "reader", "earliest");
   const again = await pgque.receive(queue, { consumer: "reader" });
   expect(again.messages.map(({ payload }) => payload)).toEqual([1, 2]);
-  await pgque.seek(queue, "reader", new Date(Date.now() + 60_000));
+  await pgque.consumers.seek(queue, "reader", new Date(Date.now() + 60_000));
   expect((await pgque.receive(queue, { consumer: "reader" })).id).toBeNull();
-  expect((await failure(pgque.seek(queue, "nobody", "latest"))).code).toBe("CONSUMER_NOT_FOUND");
-  expect((await failure(pgque.seek(queue, "reader", "soon" as never))).code).toBe("INVALID_OPTION");
+  expect((await failure(pgque.consumers.seek(queue, "nobody", "latest"))).code).toBe("CONSUMER_NOT_FOUND");
+  expect((await failure(pgque.consumers.seek(queue, "reader", "soon" as never))).code).toBe("INVALID_OPTION");
 });
 
 test("ensure creates a queue once, with its settings", async () => {

@@ -73,9 +73,77 @@ test("settle retries, releases and acks in one call; a message without attempts 
   expect(rows).toEqual([{ message_id: String(a), attempt: 2, reason: "second failure" }]);
 });
 
+test("settle snoozes some, without using an attempt, and makes dead letters of some at once", async () => {
+  const { batch, a, b, c } = await received("a", "b", "c", "d");
+  const dead = [{ id: b, reason: "hopeless \0" }, { id: c }];
+  expect(await batch.settle({ snooze: [{ id: a, afterMs: 0 }], dead })).toBe(true);
+  expect([...batch.outcomes]).toEqual([
+    [a, "snoozed"],
+    [b, "dead"],
+    [c, "dead"],
+    [c + 1n, "acked"],
+  ]);
+  expect(await drain()).toEqual([["a", 1]]);
+  expect(
+    (await pgque.deadLetters.list(jobs)).slice(0, 2).map(({ payload, attempt, reason }) => [payload, attempt, reason]),
+  ).toEqual(
+    expect.arrayContaining([
+      ["b", 1, "hopeless \u{FFFD}"],
+      ["c", 1, null],
+    ]),
+  );
+});
+
+test("snooze and bury leave the batch open for the others", async () => {
+  const { batch, id, a, b, c } = await received("a", "b", "c", "d", "e");
+  expect(await batch.snooze([a, a], 0)).toBe(1);
+  expect(await pgque.snooze(id, [a, b], 0)).toBe(1);
+  expect(await batch.bury([a, c], "hopeless")).toBe(1);
+  expect(await pgque.bury(id, [c])).toBe(0);
+  expect(batch.outcomes.get(a)).toBe("snoozed");
+  expect(batch.outcomes.get(c)).toBe("dead");
+  expect(await batch.ack()).toBe(true);
+  expect(new Map(await drain())).toEqual(
+    new Map<unknown, number>([
+      ["a", 1],
+      ["b", 1],
+    ]),
+  );
+  expect(await batch.snooze([a], 0)).toBe(0);
+  expect(await batch.bury([a])).toBe(0);
+});
+
+test("a message in two lists is refused, and nothing is settled", async () => {
+  const { batch, a } = await received("a");
+  const error = await failure(batch.settle({ snooze: [{ id: a, afterMs: 0 }], dead: [{ id: a }] }));
+  expect([error.code, error.message]).toEqual(["INVALID_ARGUMENT", expect.stringContaining(`more than once: ${a}`)]);
+  expect(await batch.ack()).toBe(true);
+});
+
 test("a batch refuses what it does not know, rather than ack it", async () => {
   const { batch } = await received("a");
   expect((await failure(batch.settle({ retries: [] } as never))).code).toBe("INVALID_OPTION");
+  expect(await batch.ack()).toBe(true);
+});
+
+test("what is no option or no list of ids is refused, by id and through the batch, and nothing is settled", async () => {
+  const { batch, id, a } = await received("a");
+  const wrong = [null, 5, "a", [a], { retry: "all" }, { retry: [null] }, { release: 1 }, { retryMs: 5 }] as never[];
+  for (const options of wrong) {
+    for (const call of [
+      () => pgque.settle(id, options),
+      () => batch.settle(options),
+      () => batch.release(options),
+      () => pgque.nack(id, [a], options),
+      () => batch.nack([a], options),
+    ])
+      expect((await failure(call)).code).toBe("INVALID_OPTION");
+  }
+  for (const ids of [null, 0, "", [Number(a)]] as never[]) {
+    for (const call of [() => pgque.ack(id, ids), () => pgque.ackStrict(id, ids), () => batch.ack(ids)])
+      expect((await failure(call)).message).toContain("expected `messageIds` to be an array of bigints, got: ");
+  }
+  expect(batch.open).toEqual([a]);
   expect(await batch.ack()).toBe(true);
 });
 
@@ -85,6 +153,9 @@ test("a message that is not in the batch is an error", async () => {
     () => pgque.ack(id, [a, a + 1n]),
     () => pgque.nack(id, [a + 1n]),
     () => pgque.settle(id, { release: [a + 1n] }),
+    () => pgque.settle(id, { dead: [{ id: a + 1n }] }),
+    () => pgque.snooze(id, [a + 1n], 0),
+    () => pgque.bury(id, [a + 1n]),
   ]) {
     const error = await failure(work());
     expect(error.code).toBe("NOT_IN_BATCH");
@@ -104,7 +175,7 @@ describe("a lease", () => {
 
   test("is kept by the heartbeat of its worker", async () => {
     await pgque.send(jobs, "kept");
-    await pgque.heartbeat("w2", 60_000);
+    await pgque.runtime.heartbeat("w2", 60_000);
     const batch = await pgque.receive(jobs, { leaseMs: 1, worker: "w2" });
     await expect.poll(async () => Date.now() > Number(batch.leasedUntil) + 5).toBe(true);
     await pgque.maintain();
@@ -129,9 +200,9 @@ describe("bad arguments are refused before anything is sent", () => {
       "send",
       () => pgque.send(q, 1, { headers: [], type: "\0", delay: 5 } as never),
       [
-        "expected `headers` to be an object, got: []",
+        "expected `headers` to be a plain object, got: []",
         "expected `type` to be without U+0000, got: '\\x00'",
-        "unknown option `delay`, known: headers, type, delayMs, at, priority, key, expiresAfterMs, expiresAt, dedupeKey, dedupeTtlMs",
+        "unknown option `delay`, known: headers, type, delayMs, at, priority, key, expiresAfterMs, expiresAt, signal, dedupeKey, dedupeTtlMs",
       ],
     ],
     ["sendMany", () => pgque.sendMany(q, "ab" as never), ["expected `payloads` to be an array, got: 'ab'"]],
@@ -167,7 +238,7 @@ describe("bad arguments are refused before anything is sent", () => {
         } as never),
       [
         "expected `release` to be an array of bigints, got: null",
-        "unknown option `retries`, known: retry, release",
+        "unknown option `retries`, known: retry, release, snooze, dead, signal",
         "retry[0]: expected `afterMs` to be a number from 0 to 3153600000000, got: NaN",
         "retry[1]: expected `id` to be a bigint, got: null",
         "retry[1]: expected `afterMs` to be a number from 0 to 3153600000000, got: null",
@@ -177,10 +248,46 @@ describe("bad arguments are refused before anything is sent", () => {
     ],
     [
       "settle of what is no list",
-      () => pgque.settle(1n, { retry: 5 as never }),
-      ["expected `retry` to be an array, got: 5"],
+      () => pgque.settle(1n, { retry: 5 as never, snooze: 1n as never, dead: null as never }),
+      [
+        "expected `retry` to be an array, got: 5",
+        "expected `snooze` to be an array, got: 1n",
+        "expected `dead` to be an array, got: null",
+      ],
     ],
-    ["heartbeat", () => pgque.heartbeat("w", 0), ["expected `ttlMs` to be an integer from 1 to 86400000, got: 0"]],
+    [
+      "settle of what is snoozed or dead",
+      () =>
+        pgque.settle(1n, {
+          snooze: [{ id: 1n }, { id: 2n, afterMs: 1, reason: "x" }] as never,
+          dead: [{ id: 1, reason: 5 }] as never,
+        }),
+      [
+        "snooze[0]: expected `afterMs` to be a number from 0 to 3153600000000, got: null",
+        "snooze[1]: unknown option `reason`, known: id, afterMs",
+        "dead[0]: expected `id` to be a bigint, got: 1",
+        "dead[0]: expected `reason` to be a string, got: 5",
+      ],
+    ],
+    [
+      "snooze",
+      () => pgque.snooze("1" as never, [1] as never, undefined as never),
+      [
+        "expected `batchId` to be a bigint, got: '1'",
+        "expected `messageIds` to be an array of bigints, got: [ 1 ]",
+        "expected `afterMs` to be a number from 0 to 3153600000000, got: null",
+      ],
+    ],
+    [
+      "bury",
+      () => pgque.bury(1n, 1n as never, 5 as never),
+      ["expected `messageIds` to be an array of bigints, got: 1n", "expected `reason` to be a string, got: 5"],
+    ],
+    [
+      "heartbeat",
+      () => pgque.runtime.heartbeat("w", 0),
+      ["expected `ttlMs` to be an integer from 1 to 86400000, got: 0"],
+    ],
   ])("%s", async ([, call, problems]) => {
     const error = await failure(call());
     expect(error.code).toBe("INVALID_OPTION");

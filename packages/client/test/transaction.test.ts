@@ -23,40 +23,6 @@ beforeEach(async () => {
   };
 });
 
-test("what is sent in a transaction is there once it commits", async () => {
-  await pgque.using(tx).send(events, "one");
-  await pgque.using(tx).sendMany(events, ["two", "three"]);
-  expect(await drain()).toEqual([]);
-  await tx.query("commit");
-  expect(await drain()).toEqual(["one", "two", "three"]);
-});
-
-test("what is sent in a transaction that rolls back never is", async () => {
-  await pgque.using(tx).send(events, "never");
-  await tx.query("rollback");
-  await pgque.send(events, "after");
-  expect(await drain()).toEqual(["after"]);
-});
-
-test("what is sent after a savepoint goes with it", async () => {
-  await pgque.using(tx).send(events, "kept");
-  await tx.query("savepoint s");
-  await pgque.using(tx).send(events, "gone");
-  await tx.query("rollback to s");
-  await pgque.using(tx).send(events, "kept too");
-  await tx.query("commit");
-  expect(await drain()).toEqual(["kept", "kept too"]);
-});
-
-test("an ack takes effect with its transaction", async () => {
-  await pgque.send(events, "acked in a transaction");
-  const batch = await pgque.receive(events, { leaseMs: 60_000 });
-  expect(await pgque.using(tx).ack(batch.id ?? 0n)).toBe(true);
-  await tx.query("rollback");
-  expect(await batch.ack()).toBe(true);
-  expect(await batch.ack()).toBe(false);
-});
-
 test("a strict ack fails when the batch is finished or unknown, so that the work rolls back", async () => {
   await pgque.send(events, "acked strictly");
   const batch = await pgque.receive(events);
@@ -69,45 +35,11 @@ test("a strict ack fails when the batch is finished or unknown, so that the work
   expect((await failure(pgque.ackStrict(1n, "x" as never))).code).toBe("INVALID_OPTION");
 });
 
-test("a receive that rolls back has not happened", async () => {
-  await pgque.send(events, "again");
-  const batch = await pgque.using(tx).receive(events);
-  expect(batch.messages.map((m) => m.payload)).toEqual(["again"]);
-  await tx.query("rollback");
-  expect(await drain()).toEqual(["again"]);
-});
-
 test("what a transaction sends it does not receive itself: that comes after the commit", async () => {
   await pgque.using(tx).send(events, "own");
   expect((await pgque.using(tx).receive(events)).messages).toEqual([]);
   await tx.query("commit");
   expect(await drain()).toEqual(["own"]);
-});
-
-test("a batch received in a transaction is acked in it", async () => {
-  await pgque.send(events, "all in one");
-  const batch = await pgque.using(tx).receive(events);
-  expect(await batch.ack()).toBe(true);
-  await tx.query("commit");
-  expect(await drain()).toEqual([]);
-});
-
-test("a refused payload leaves the transaction usable", async () => {
-  expect((await failure(pgque.using(tx).send(events, 1n))).code).toBe("PAYLOAD_NOT_JSON");
-  await pgque.using(tx).send(events, "still here");
-  await tx.query("commit");
-  expect(await drain()).toEqual(["still here"]);
-});
-
-test("a serializable transaction may send, not receive", async () => {
-  await tx.query("set transaction isolation level serializable");
-  await pgque.using(tx).send(events, "serializable");
-  expect((await failure(pgque.using(tx).receive(events))).code).toBe("ISOLATION_LEVEL");
-});
-
-test("an error of Postgres that is not about the queue comes as it is", async () => {
-  await expect(tx.query("select 1/0")).rejects.toMatchObject({ code: "22012" });
-  await expect(pgque.using(tx).send(events, 1)).rejects.toMatchObject({ name: "error", code: "25P02" });
 });
 
 test("a transaction works while it holds the only connection of the pool", async () => {
@@ -141,12 +73,6 @@ test("a receive in a transaction of its own does not wait for the disk; one in t
   }
   // now and then the server has written it by then, for a reason of its own
   expect(unflushed).toBeGreaterThan(10);
-});
-
-test("using refuses a pool, whose statements would run outside of any transaction", async () => {
-  const error = await failure(() => pgque.using(pgque.pool));
-  expect(error.code).toBe("INVALID_OPTION");
-  expect(error.message).toContain("got a pool");
 });
 
 test("on gives every operation on one connection", async () => {

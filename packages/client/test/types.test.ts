@@ -3,6 +3,7 @@ import { expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import {
   defineQueue,
+  type AnyType,
   type Batch,
   type Executor,
   type Message,
@@ -23,9 +24,11 @@ function compiled(work: () => unknown): void {
 }
 
 test("a queue's types are its schema's input and output", () => {
-  expectTypeOf(orders).toEqualTypeOf<Queue<{ orderId: number; at?: unknown }, { orderId: number; at: Date }>>();
-  expectTypeOf(untyped).toEqualTypeOf<Queue<unknown, unknown>>();
-  expectTypeOf(defineQueue("q", { maxRetries: 1 })).toEqualTypeOf<Queue<unknown, unknown>>();
+  expectTypeOf(orders).toEqualTypeOf<
+    Queue<AnyType<{ orderId: number; at?: unknown }, { orderId: number; at: Date }>>
+  >();
+  expectTypeOf(untyped).toEqualTypeOf<Queue>();
+  expectTypeOf(defineQueue("q", { maxRetries: 1 })).toEqualTypeOf<Queue>();
   expectTypeOf(orders).toExtend<Queue>();
 });
 
@@ -47,11 +50,77 @@ test("send takes the input", () => {
 
 test("receive gives the output", () => {
   const receive = () => pgque.receive(orders);
-  expectTypeOf<ReturnType<typeof receive>>().resolves.toEqualTypeOf<Batch<{ orderId: number; at: Date }>>();
+  expectTypeOf<ReturnType<typeof receive>>().resolves.toEqualTypeOf<Batch<Message<{ orderId: number; at: Date }>>>();
   expectTypeOf<Message<{ n: 1 }>["payload"]>().toEqualTypeOf<{ n: 1 }>();
   expectTypeOf<Message["payload"]>().toBeUnknown();
   expectTypeOf<Message["id"]>().toEqualTypeOf<bigint>();
   expectTypeOf<Batch["id"]>().toEqualTypeOf<bigint | null>();
+});
+
+const events = defineQueue("events", {
+  types: {
+    created: z.object({ id: z.number() }),
+    paid: z.object({ id: z.number(), at: z.coerce.date() }),
+  },
+});
+
+test("a queue that names its types takes the payload of each, and only with its type", () => {
+  compiled(() => pgque.send(events, { id: 1 }, { type: "created" }));
+  compiled(() => pgque.sendMany(events, [{ id: 1, at: "2026-01-01" }], { type: "paid" }));
+  compiled(() => pgque.sendStream(events, [{ id: 1 }], { type: "created" }));
+  // @ts-expect-error the type is missing
+  compiled(() => pgque.send(events, { id: 1 }));
+  // @ts-expect-error no such type
+  compiled(() => pgque.send(events, { id: 1 }, { type: "deleted" }));
+  // @ts-expect-error not a payload of this type
+  compiled(() => pgque.send(events, { at: new Date() }, { type: "created" }));
+});
+
+test("its messages are told apart by their type", () => {
+  const receive = () => pgque.receive(events);
+  type Received = Awaited<ReturnType<typeof receive>>["messages"][number];
+  expectTypeOf<Received>().toEqualTypeOf<
+    Message<{ id: number }, "created"> | Message<{ id: number; at: Date }, "paid">
+  >();
+  expectTypeOf<Extract<Received, { type: "paid" }>["payload"]["at"]>().toEqualTypeOf<Date>();
+  expectTypeOf(events).toExtend<Queue>();
+});
+
+test("a queue by its name carries anything", () => {
+  compiled(() => pgque.send("orders", { anything: 1 }));
+  compiled(() => pgque.send("orders", 1, { type: "any" }));
+  const receive = () => pgque.receive("orders");
+  expectTypeOf<Awaited<ReturnType<typeof receive>>["messages"][number]["payload"]>().toBeUnknown();
+});
+
+test("a queue without a validator may have a type all the same", () => {
+  const notes = defineQueue<{ text: string }>("notes", { defaults: { key: ({ text }) => text } });
+  expectTypeOf(notes).toEqualTypeOf<Queue<AnyType<{ text: string }>>>();
+  compiled(() => pgque.send(notes, { text: "x" }));
+  // @ts-expect-error not a note
+  compiled(() => pgque.send(notes, { txt: "x" }));
+});
+
+test("the functions among a queue's defaults are given its payload and type", () => {
+  defineQueue("q", {
+    payload: z.object({ id: z.number() }),
+    defaults: {
+      dedupeKey: (payload) => {
+        expectTypeOf(payload).toEqualTypeOf<{ id: number }>();
+        return String(payload.id);
+      },
+    },
+  });
+  defineQueue("q", {
+    types: { a: z.string(), b: z.number() },
+    defaults: {
+      key: (payload, type) => {
+        expectTypeOf(payload).toEqualTypeOf<string | number>();
+        expectTypeOf(type).toEqualTypeOf<"a" | "b">();
+        return type;
+      },
+    },
+  });
 });
 
 test("what pg offers runs statements, and using offers what belongs into a transaction", () => {

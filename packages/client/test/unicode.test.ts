@@ -26,7 +26,7 @@ test.for(hostile)("a queue and a consumer may be called %j, and carry that text"
   expect(batch.messages.map((m) => m.id)).toEqual([id, ...many]);
   expect(batch.messages.map((m) => m.payload)).toEqual([{ [name]: name }, name, [name], null]);
   expect(batch.messages.every((m) => m.type === name && m.headers[name] === name)).toBe(true);
-  await pgque.heartbeat(name, 1000);
+  await pgque.runtime.heartbeat(name, 1000);
   expect(await pgque.nack(batch.id ?? 0n, [id], { retryAfterMs: 0, reason: name })).toBe(1);
   expect(await batch.ack()).toBe(true);
   expect(await pgque.maintain(queue)).toBeTypeOf("number");
@@ -37,9 +37,11 @@ test("a payload may hold what Postgres text cannot", async () => {
   await pgque.ensure(queue);
   await pgque.subscribe(queue);
   const payload = ["\0", "half a pair: \ud83d", "\u2028", "é vs e\u0301"];
+  const awkward = [...payload, 'a "quoted" \\ back', "\n\t\u007f", "{NULL,}"];
   await pgque.send(queue, payload);
+  await pgque.sendMany(queue, [awkward, "NULL", ""]);
   const batch = await pgque.receive(queue);
-  expect(batch.messages[0]?.payload).toEqual(payload);
+  expect(batch.messages.map((message) => message.payload)).toEqual([payload, awkward, "NULL", ""]);
   await batch.ack();
 });
 

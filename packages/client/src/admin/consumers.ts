@@ -1,0 +1,114 @@
+import type { Connection } from "../connection/connection.ts";
+import * as functions from "../functions/consumers.ts";
+import { purge, setPaused } from "../functions/queues.ts";
+import { consumerStatus } from "../functions/status.ts";
+import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import { callChecks, name, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
+import type { ConsumerSettings, ConsumerStatus } from "./queue-status.ts";
+import { consumerChecks, from, limitWords, type ConsumerChanges, type Position } from "./subscribe-options.ts";
+
+/** What people do with consumers. `subscribe` and `unsubscribe` are methods of `Pgque` itself. */
+export class Consumers {
+  readonly #db: Connection;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  /**
+   * Every consumer, or those of one queue: how far each is. Reads what it counts: every few seconds, not in a loop.
+   *
+   * @example
+   * for (const { name, depth, lagMs } of await pgque.consumers.list(orders)) console.log(name, depth, lagMs);
+   */
+  async list(queue?: QueueRef, options: CallOptions = {}): Promise<ConsumerStatus[]> {
+    refuse("consumers.list", problemsOf(options, callChecks));
+    const queueName = queue === undefined ? null : queueOf("consumers.list", queue).name;
+    return consumerStatus(this.#db, queueName, options.signal);
+  }
+
+  /**
+   * How every consumer receives, or those of one queue: mode and limits as they are in the database.
+   *
+   * @example
+   * for (const { name, mode, maxInFlight } of await pgque.consumers.settings(orders)) console.log(name, mode, maxInFlight);
+   */
+  async settings(queue?: QueueRef, options: CallOptions = {}): Promise<ConsumerSettings[]> {
+    refuse("consumers.settings", problemsOf(options, callChecks));
+    const queueName = queue === undefined ? null : queueOf("consumers.settings", queue).name;
+    return functions.consumerSettings(this.#db, queueName, options.signal);
+  }
+
+  /**
+   * Changes the limits of a consumer; what is not named stays as it is, null takes a limit away. All or nothing.
+   *
+   * @returns false when it was like that already
+   * @throws PgqueError CONSUMER_NOT_FOUND, INVALID_ARGUMENT
+   * @example
+   * await pgque.consumers.change(orders, "default", { maxInFlight: 50, rateLimit: null });
+   */
+  async change(queue: QueueRef, consumer: string, changes: ConsumerChanges): Promise<boolean> {
+    refuse("consumers.change", [name("consumer", consumer), ...problemsOf(changes, consumerChecks)]);
+    const { onFailure, signal, ...limits } = changes;
+    const words = { on_failure: onFailure, ...limitWords(limits) };
+    return functions.changeConsumer(this.#db, queueOf("consumers.change", queue).name, consumer, words, signal);
+  }
+
+  /**
+   * Places a consumer anew: replays what is kept, see `retentionMs`, or skips what it has not received. Its open batches and its retries are
+   * left behind. Not in a transaction above READ COMMITTED.
+   *
+   * @param position a time means the first message kept that was sent at or after it
+   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   * @example
+   * await pgque.consumers.seek(orders, "default", new Date(Date.now() - 3_600_000)); // an hour back
+   */
+  async seek(queue: QueueRef, consumer: string, position: Position, options: CallOptions = {}): Promise<void> {
+    refuse("consumers.seek", [
+      name("consumer", consumer),
+      from("position", position),
+      ...problemsOf(options, callChecks),
+    ]);
+    const place = position instanceof Date ? position.toISOString() : position;
+    return functions.seek(this.#db, queueOf("consumers.seek", queue).name, consumer, place, options.signal);
+  }
+
+  /**
+   * The consumer receives nothing until it is resumed. What it has in hand can be settled, and other consumers go on.
+   *
+   * @returns false when it was paused already
+   * @throws PgqueError CONSUMER_NOT_FOUND
+   * @example
+   * await pgque.consumers.pause(orders, "default");
+   */
+  async pause(queue: QueueRef, consumer: string, options: CallOptions = {}): Promise<boolean> {
+    refuse("consumers.pause", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    return setPaused(this.#db, queueOf("consumers.pause", queue).name, consumer, true, options.signal);
+  }
+
+  /**
+   * Goes on with what `pause` stopped, and wakes idle workers.
+   *
+   * @returns false when it was not paused
+   * @throws PgqueError CONSUMER_NOT_FOUND
+   * @example
+   * await pgque.consumers.resume(orders, "default");
+   */
+  async resume(queue: QueueRef, consumer: string, options: CallOptions = {}): Promise<boolean> {
+    refuse("consumers.resume", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    return setPaused(this.#db, queueOf("consumers.resume", queue).name, consumer, false, options.signal);
+  }
+
+  /**
+   * Throws away what the consumer has not received or settled. Other consumers still get it. Not in a transaction above READ COMMITTED.
+   *
+   * @returns how many messages that were
+   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   * @example
+   * const gone = await pgque.consumers.purge(orders, "default");
+   */
+  async purge(queue: QueueRef, consumer: string, options: CallOptions = {}): Promise<number> {
+    refuse("consumers.purge", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    return purge(this.#db, queueOf("consumers.purge", queue).name, consumer, options.signal);
+  }
+}

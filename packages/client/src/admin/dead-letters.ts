@@ -1,0 +1,59 @@
+import type { Connection } from "../connection/connection.ts";
+import * as functions from "../functions/dead-letters.ts";
+import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import { problemsOf, refuse } from "../validation/options.ts";
+import {
+  listChecks,
+  purgeChecks,
+  scopeProblem,
+  type DeadLetter,
+  type ListDeadLettersOptions,
+  type PurgeDeadLettersOptions,
+  type RedriveOptions,
+} from "./dead-letter-options.ts";
+
+/** The messages of a queue whose attempts were used up, or that were buried: kept until somebody decides. */
+export class DeadLetters {
+  readonly #db: Connection;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  /**
+   * Dead letters, the newest first. The role needs `<schema>_reader` or `<schema>_admin`.
+   *
+   * @example
+   * let page = await pgque.deadLetters.list(orders, { reasonLike: "%timeout%" });
+   * page = await pgque.deadLetters.list(orders, { reasonLike: "%timeout%", beforeId: page.at(-1)?.id });
+   */
+  async list(queue: QueueRef, options: ListDeadLettersOptions = {}): Promise<DeadLetter[]> {
+    refuse("deadLetters.list", problemsOf(options, listChecks));
+    return functions.listDeadLetters(this.#db, queueOf("deadLetters.list", queue).name, options);
+  }
+
+  /**
+   * Sends dead letters again, each to the consumer that it died for, from its first attempt. Those that the filter names, or
+   * `all`. Those of consumers that are gone stay. The role needs `<schema>_admin`.
+   *
+   * @returns how many
+   * @example
+   * await pgque.deadLetters.redrive(orders, { consumer: "default", reasonLike: "%timeout%" });
+   */
+  async redrive(queue: QueueRef, options: RedriveOptions): Promise<number> {
+    refuse("deadLetters.redrive", [...problemsOf(options, purgeChecks), scopeProblem(options)]);
+    return functions.redrive(this.#db, queueOf("deadLetters.redrive", queue).name, options);
+  }
+
+  /**
+   * Throws dead letters away: those that the filter names, or `all`. The role needs `<schema>_admin`.
+   *
+   * @returns how many
+   * @example
+   * await pgque.deadLetters.purge(orders, { diedBefore: new Date(Date.now() - 30 * 86_400_000) });
+   */
+  async purge(queue: QueueRef, options: PurgeDeadLettersOptions): Promise<number> {
+    refuse("deadLetters.purge", [...problemsOf(options, purgeChecks), scopeProblem(options)]);
+    return functions.purgeDeadLetters(this.#db, queueOf("deadLetters.purge", queue).name, options);
+  }
+}

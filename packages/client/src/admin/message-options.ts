@@ -1,0 +1,84 @@
+import { callChecks, integer, name, text, type CallOptions, type Check } from "../validation/options.ts";
+
+/** Whose messages are looked at, and which page of them. */
+export interface PeekOptions extends CallOptions {
+  /**
+   * What this consumer has not received, in the order in which it would receive it. Default: everything that is kept, whoever has received
+   * it, the oldest first.
+   */
+  consumer?: string | undefined;
+  /** For the next page: the `position` of the last message of this. */
+  after?: string | undefined;
+  /** At most so many. 1 to 1000. Default: 10. */
+  max?: number | undefined;
+}
+
+/** From where messages are followed. */
+export interface FollowOptions extends CallOptions {
+  /** The `position` that the last call returned. Default: the last `max` messages that are kept, to begin with. */
+  after?: string | undefined;
+  /** At most so many. 1 to 1000. Default: 100. */
+  max?: number | undefined;
+}
+
+/** What was sent since the last look. */
+export interface FollowedPage {
+  /** The oldest first. */
+  messages: PeekedMessage[];
+  /** What `after` takes, to look at what comes next. */
+  position: string;
+}
+
+/** A message that was looked at. */
+export interface PeekedMessage {
+  id: bigint;
+  attempt: number;
+  /** It is for this consumer alone, a retry; null: for all. */
+  consumer: string | null;
+  /** It waits until then; null when it does not. */
+  dueAt: Date | null;
+  type: string;
+  /** The JSON as it was sent, not checked by a schema; the text when it is none. */
+  payload: unknown;
+  headers: Record<string, unknown>;
+  createdAt: Date;
+  expiresAt: Date | null;
+  /** Null on a queue that has none. */
+  priority: number | null;
+  key: string | null;
+  /** What `after` of `peek` takes, to look at what comes behind. */
+  position: string;
+}
+
+/**
+ * Where a message is, for one consumer:
+ * `waiting` to be received · `in_flight`: received, in an open batch · `delayed`: sent for a later time · `retrying`: failed or snoozed, to
+ * be handed out again · `dead` · `settled`: acked, or given back and since received again or purged · `expired` · `passed`: the consumer is
+ * past it, and nothing else is known.
+ */
+export type MessageState = "waiting" | "in_flight" | "delayed" | "retrying" | "dead" | "settled" | "expired" | "passed";
+
+/** What is known of a message for one consumer. What does not belong to its state is null. */
+export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"> {
+  state: MessageState;
+  attempt: number | null;
+  /** Of `in_flight`: the batch, whose it is, and until when. */
+  batchId: bigint | null;
+  worker: string | null;
+  leasedUntil: Date | null;
+  settledAt: Date | null;
+  /** Of `dead`. */
+  diedAt: Date | null;
+  reason: string | null;
+  /** What `deadLetters.redrive` and `purge` take. */
+  deadLetterId: bigint | null;
+}
+
+export const followChecks: Record<keyof FollowOptions, Check> = { after: text, max: integer(1, 1000), ...callChecks };
+
+export const peekChecks: Record<keyof PeekOptions, Check> = {
+  consumer: name,
+  after: text,
+  max: integer(1, 1000),
+  ...callChecks,
+};

@@ -1,0 +1,65 @@
+import type { Connection } from "../connection/connection.ts";
+import * as functions from "../functions/messages.ts";
+import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import { id as idCheck } from "../receive/settle-options.ts";
+import { callChecks, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
+import {
+  followChecks,
+  peekChecks,
+  type FollowedPage,
+  type FollowOptions,
+  type FoundMessage,
+  type PeekedMessage,
+  type PeekOptions,
+} from "./message-options.ts";
+
+/** Looking at single messages; nothing is received or changed. The role needs `<schema>_reader` or `<schema>_admin`. */
+export class Messages {
+  readonly #db: Connection;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  /**
+   * Messages that are there, and then those that are delayed.
+   *
+   * @throws PgqueError CONSUMER_NOT_FOUND, INVALID_ARGUMENT for a position that is none
+   * @example
+   * const page = await pgque.messages.peek(orders, { consumer: "default" });
+   * const next = await pgque.messages.peek(orders, { consumer: "default", after: page.at(-1)?.position });
+   */
+  async peek(queue: QueueRef, options: PeekOptions = {}): Promise<PeekedMessage[]> {
+    refuse("messages.peek", problemsOf(options, peekChecks));
+    return functions.peek(this.#db, queueOf("messages.peek", queue).name, options);
+  }
+
+  /**
+   * What was sent since a position, whoever has received it, by transactions that have committed: none is shown twice, and none passed over that
+   * began earlier and committed later. Retries are not shown, a delayed message once it is due. Does not wait: ask again after a while. What was
+   * received by all and truncated before it was asked for is not shown.
+   *
+   * @throws PgqueError INVALID_ARGUMENT for a position that is none
+   * @example
+   * const { position } = await pgque.messages.follow(orders);
+   * const { messages } = await pgque.messages.follow(orders, { after: position }); // what was sent since
+   */
+  async follow(queue: QueueRef, options: FollowOptions = {}): Promise<FollowedPage> {
+    refuse("messages.follow", problemsOf(options, followChecks));
+    return functions.follow(this.#db, queueOf("messages.follow", queue).name, options);
+  }
+
+  /**
+   * What is still known of a message, for each consumer; empty when nothing is: it was never sent, or is settled by all and its segment given
+   * back. For people: it reads all that the queue keeps.
+   *
+   * @param id as `send` returned it
+   * @example
+   * const id = await pgque.send(orders, { orderId: 42 });
+   * for (const { state, consumer } of await pgque.messages.find(orders, id)) console.log(consumer, state);
+   */
+  async find(queue: QueueRef, id: bigint, options: CallOptions = {}): Promise<FoundMessage[]> {
+    refuse("messages.find", [idCheck("id", id), ...problemsOf(options, callChecks)]);
+    return functions.findMessage(this.#db, queueOf("messages.find", queue).name, id, options.signal);
+  }
+}

@@ -1,0 +1,184 @@
+import type { Connection } from "../connection/connection.ts";
+import * as functions from "../functions/queues.ts";
+import { queueStatus, segmentStatus } from "../functions/status.ts";
+import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import { queueChecks, sqlOptions, type QueueOptions } from "../queue/queue-options.ts";
+import {
+  boolean,
+  callChecks,
+  name,
+  nullable,
+  number,
+  problemsOf,
+  refuse,
+  time,
+  type CallOptions,
+  type Check,
+} from "../validation/options.ts";
+import type { QueueStatus, SegmentStatus } from "./queue-status.ts";
+
+/** How a queue is dropped. */
+export interface DropOptions extends CallOptions {
+  /** Drop it although consumers are subscribed, and with it what they have not received. Default: false. */
+  force?: boolean | undefined;
+}
+
+/** What is delivered of what waits for its time. */
+export interface DeliverDelayedOptions extends CallOptions {
+  /** What is due by then, by the database's clock. Default: everything. */
+  until?: Date | undefined;
+  /** Of that, what is due so many milliseconds after the earliest; 0: nothing but the earliest. 0 to 3153600000000 (100 years). Default: all of it. */
+  withinMs?: number | undefined;
+  /** What waits for this consumer, or for all of them. Default: for whichever. */
+  consumer?: string | undefined;
+}
+
+/** What can be changed of a queue. Null: the default again. */
+export type QueueChanges = { [Name in keyof QueueOptions]?: QueueOptions[Name] | null };
+
+/** Every setting of a queue; null: none, such as no limit. */
+export type QueueSettings = { [Name in keyof QueueOptions]-?: NonNullable<QueueOptions[Name]> | null };
+
+const deliverChecks: Record<keyof DeliverDelayedOptions, Check> = {
+  ...callChecks,
+  until: time,
+  withinMs: number(0, 36_500 * 86_400_000),
+  consumer: name,
+};
+
+const dropChecks: Record<keyof DropOptions, Check> = { ...callChecks, force: boolean };
+
+/** What people do with whole queues. The role needs `<schema>_admin`. */
+export class Queues {
+  readonly #db: Connection;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  /**
+   * Every queue, by name. Reads what it counts: every few seconds, not in a loop.
+   *
+   * @example
+   * for (const { name, deadLetters, delayed } of await pgque.queues.list()) console.log(name, deadLetters, delayed);
+   */
+  async list(options: CallOptions = {}): Promise<QueueStatus[]> {
+    refuse("queues.list", problemsOf(options, callChecks));
+    return queueStatus(this.#db, null, options.signal);
+  }
+
+  /**
+   * One queue at a glance; how far each consumer is says `consumers.list`.
+   *
+   * @example
+   * const { bytes, sentPerSecond } = await pgque.queues.status(orders);
+   */
+  async status(queue: QueueRef, options: CallOptions = {}): Promise<QueueStatus> {
+    refuse("queues.status", problemsOf(options, callChecks));
+    const [status] = await queueStatus(this.#db, queueOf("queues.status", queue).name, options.signal);
+    return status as QueueStatus;
+  }
+
+  /**
+   * The segments of a queue, and what keeps the space of each from being given back.
+   *
+   * @example
+   * for (const { segment, waitsFor } of await pgque.queues.segments(orders)) console.log(segment, waitsFor);
+   */
+  async segments(queue: QueueRef, options: CallOptions = {}): Promise<SegmentStatus[]> {
+    refuse("queues.segments", problemsOf(options, callChecks));
+    return segmentStatus(this.#db, queueOf("queues.segments", queue).name, options.signal);
+  }
+
+  /**
+   * The settings of a queue as they are in the database.
+   *
+   * @example
+   * const { maxRetries } = await pgque.queues.settings(orders);
+   */
+  async settings(queue: QueueRef, options: CallOptions = {}): Promise<QueueSettings> {
+    refuse("queues.settings", problemsOf(options, callChecks));
+    return functions.queueSettings(this.#db, queueOf("queues.settings", queue).name, options.signal);
+  }
+
+  /**
+   * Changes settings of a queue; what is not named stays as it is. All or nothing: an error names everything that is wrong.
+   *
+   * @param changes `laneBy` cannot be changed, `lanes` not lowered, `expiry` not switched off
+   * @returns false when it was like that already
+   * @throws PgqueError INVALID_ARGUMENT
+   * @example
+   * await pgque.queues.change(orders, { maxRetries: 10, retentionMs: 86_400_000, maxLagMs: null });
+   */
+  async change(queue: QueueRef, changes: QueueChanges, options: CallOptions = {}): Promise<boolean> {
+    refuse("queues.change", [...problemsOf(changes, nullable(queueChecks)), ...problemsOf(options, callChecks)]);
+    return functions.changeQueue(this.#db, queueOf("queues.change", queue).name, sqlOptions(changes), options.signal);
+  }
+
+  /**
+   * Nothing is received until it is resumed, by any consumer. What is in hand can be settled, and sends go on.
+   *
+   * @returns false when it was paused already
+   * @example
+   * await pgque.queues.pause(orders);
+   */
+  async pause(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
+    refuse("queues.pause", problemsOf(options, callChecks));
+    return functions.setPaused(this.#db, queueOf("queues.pause", queue).name, null, true, options.signal);
+  }
+
+  /**
+   * Goes on with what `pause` stopped, and wakes idle workers.
+   *
+   * @returns false when it was not paused
+   * @example
+   * await pgque.queues.resume(orders);
+   */
+  async resume(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
+    refuse("queues.resume", problemsOf(options, callChecks));
+    return functions.setPaused(this.#db, queueOf("queues.resume", queue).name, null, false, options.signal);
+  }
+
+  /**
+   * Throws away what no consumer has received or settled, and what is delayed. Dead letters stay. Not in a transaction above READ COMMITTED.
+   *
+   * @returns how many messages that were
+   * @throws PgqueError ISOLATION_LEVEL
+   * @example
+   * const gone = await pgque.queues.purge(orders);
+   */
+  async purge(queue: QueueRef, options: CallOptions = {}): Promise<number> {
+    refuse("queues.purge", problemsOf(options, callChecks));
+    return functions.purge(this.#db, queueOf("queues.purge", queue).name, null, options.signal);
+  }
+
+  /**
+   * Delivers what waits, sent for later or to be tried again, before its time: in the order of the times, to consumers as if they had come.
+   * What was sent in transactions that are still open goes on waiting. Not in a transaction above READ COMMITTED.
+   *
+   * @returns how many messages that were
+   * @throws PgqueError CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   * @example
+   * const early = await pgque.queues.deliverDelayed(orders, { until: new Date(Date.now() + 3_600_000) });
+   */
+  async deliverDelayed(queue: QueueRef, options: DeliverDelayedOptions = {}): Promise<number> {
+    refuse("queues.deliverDelayed", problemsOf(options, deliverChecks));
+    const { until = null, withinMs = null, consumer = null, signal } = options;
+    const bounds = { until, withinMs, consumer };
+    return functions.deliverDelayed(this.#db, queueOf("queues.deliverDelayed", queue).name, bounds, signal);
+  }
+
+  /**
+   * Drops a queue, its messages, its dead letters and its schedules.
+   *
+   * @returns false when there was none
+   * @throws PgqueError INVALID_ARGUMENT when consumers are subscribed, unless `force`
+   * @example
+   * await pgque.queues.drop("outdated", { force: true });
+   */
+  async drop(queue: QueueRef, options: DropOptions = {}): Promise<boolean> {
+    refuse("queues.drop", problemsOf(options, dropChecks));
+    const { force = false, signal } = options;
+    return functions.dropQueue(this.#db, queueOf("queues.drop", queue).name, force, signal);
+  }
+}

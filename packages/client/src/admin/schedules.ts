@@ -1,0 +1,154 @@
+import { untilAborted } from "../connection/abortable.ts";
+import type { Connection } from "../connection/connection.ts";
+import * as functions from "../functions/schedules.ts";
+import { encodeJson, encodePayloads, typeProblem } from "../payload/payload.ts";
+import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import { PgqueError } from "../errors/errors.ts";
+import type { MessageTypes } from "../queue/message-types.ts";
+import { withDefaults } from "../send/defaults.ts";
+import { defaultType, type SendArguments } from "../send/send-options.ts";
+import {
+  callChecks,
+  name as nameCheck,
+  problemsOf,
+  refuse,
+  show,
+  text,
+  type CallOptions,
+} from "../validation/options.ts";
+import { missedCount } from "./missed.ts";
+import { scheduleChecks, type Schedule, type ScheduleOptions } from "./schedule-options.ts";
+
+/** Messages that are sent again and again. Workers fire them: of all workers that see one of its times come, one sends the message. */
+export class Schedules {
+  readonly #db: Connection;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  /**
+   * Creates a schedule, or makes the one of that name what is said here. What is not named takes its default, but `enabled` stays what it
+   * was: a service may declare its schedules at every start. The role needs `<schema>_admin`, unless the schedule is just like that already and
+   * the role may receive from the queue.
+   *
+   * @param name any Unicode, 1 to 57 bytes of UTF-8
+   * @param cron five fields, or six with seconds, at most 200 bytes; read by whoever fires it
+   * @param payload sent every time; checked by the queue's schema
+   * @returns true when it is new or has changed
+   * @throws PgqueError PAYLOAD_INVALID, PAYLOAD_NOT_JSON, INVALID_ARGUMENT, ACCESS_DENIED
+   * @example
+   * await pgque.schedules.set("nightly report", reports, "0 3 * * *", { kind: "daily" }, { timeZone: "Europe/Berlin" });
+   */
+  async set<Types extends MessageTypes, Type extends keyof Types & string>(
+    name: string,
+    queue: QueueRef<Types>,
+    cron: string,
+    payload: NoInfer<Types[Type]["input"]>,
+    ...[options]: SendArguments<Types, Type, ScheduleOptions>
+  ): Promise<boolean> {
+    const given: ScheduleOptions = options ?? {};
+    const target = queueOf("schedules.set", queue);
+    refuse("schedules.set", [
+      nameCheck("name", name),
+      text("cron", cron),
+      ...problemsOf(given, scheduleChecks),
+      typeProblem(target, given?.type),
+    ]);
+    const { timeZone, type = defaultType, missed, enabled, priority, key, headers, signal } = given;
+    const [json = ""] = await untilAborted(encodePayloads(target, type, [payload]), signal);
+    const { headers: ownHeaders, priority: ownPriority, key: ownKey } = target.defaults;
+    const defaults = { headers: ownHeaders, priority: ownPriority, key: ownKey };
+    const sent = withDefaults({ ...target, defaults }, payload, type, { headers, priority, key });
+    if (sent.headers !== undefined) encodeJson(target.name, "headers", sent.headers);
+    const words = JSON.stringify({
+      time_zone: timeZone,
+      type,
+      missed: missed === undefined ? undefined : missedCount(missed),
+      enabled,
+      headers: sent.headers,
+      priority: sent.priority,
+      key: sent.key,
+    });
+    return functions.setSchedule(this.#db, { name, queue: target.name, cron, payload: json, options: words }, signal);
+  }
+
+  /**
+   * The schedule is kept and does not fire until it is resumed. The role needs `<schema>_admin`.
+   *
+   * @returns false when it was paused already
+   * @throws PgqueError INVALID_ARGUMENT when there is none
+   * @example
+   * await pgque.schedules.pause("nightly report");
+   */
+  async pause(name: string, options: CallOptions = {}): Promise<boolean> {
+    refuse("schedules.pause", [nameCheck("name", name), ...problemsOf(options, callChecks)]);
+    return this.#enable(name, false, options);
+  }
+
+  /**
+   * Goes on with what `pause` stopped. What became of the times in between says its `missed`. The role needs `<schema>_admin`.
+   *
+   * @returns false when it was not paused
+   * @throws PgqueError INVALID_ARGUMENT when there is none
+   * @example
+   * await pgque.schedules.resume("nightly report");
+   */
+  async resume(name: string, options: CallOptions = {}): Promise<boolean> {
+    refuse("schedules.resume", [nameCheck("name", name), ...problemsOf(options, callChecks)]);
+    return this.#enable(name, true, options);
+  }
+
+  /**
+   * Removes a schedule; what it has sent stays. The role needs `<schema>_admin`.
+   *
+   * @returns false when there was none
+   * @example
+   * await pgque.schedules.remove("nightly report");
+   */
+  async remove(name: string, options: CallOptions = {}): Promise<boolean> {
+    refuse("schedules.remove", [nameCheck("name", name), ...problemsOf(options, callChecks)]);
+    return functions.removeSchedule(this.#db, name, options.signal);
+  }
+
+  /**
+   * Every schedule, or those of one queue, by name: of queues that the role may receive from.
+   *
+   * @example
+   * for (const { name, cron, lastFiredAt } of await pgque.schedules.list()) console.log(name, cron, lastFiredAt);
+   */
+  async list(queue?: QueueRef, options: CallOptions = {}): Promise<Schedule[]> {
+    refuse("schedules.list", problemsOf(options, callChecks));
+    const queueName = queue === undefined ? null : queueOf("schedules.list", queue).name;
+    return functions.listSchedules(this.#db, queueName, options.signal);
+  }
+
+  /**
+   * Sends the message of a schedule for one of its times, unless somebody has. Workers do it; by hand, to make good what was missed.
+   *
+   * @param fireAt a whole second, at most a day ago and a minute ahead
+   * @returns the id of the message; null when it was fired for that time before, or is not enabled
+   * @throws PgqueError INVALID_ARGUMENT for another time, or a schedule that does not exist
+   * @example
+   * await pgque.schedules.set("hourly", orders, "0 * * * *", { orderId: 1 });
+   * await pgque.schedules.fire("hourly", new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000));
+   */
+  async fire(name: string, fireAt: Date, options: CallOptions = {}): Promise<bigint | null> {
+    refuse("schedules.fire", [
+      nameCheck("name", name),
+      fireAt instanceof Date && !Number.isNaN(fireAt.getTime())
+        ? undefined
+        : `expected \`fireAt\` to be a valid Date, got: ${show(fireAt)}`,
+      ...problemsOf(options, callChecks),
+    ]);
+    return functions.fireSchedule(this.#db, name, fireAt, options.signal);
+  }
+
+  async #enable(name: string, enabled: boolean, { signal }: CallOptions): Promise<boolean> {
+    const changed = await functions.enableSchedule(this.#db, name, enabled, signal);
+    if (changed !== null) return changed;
+    throw new PgqueError("INVALID_ARGUMENT", `schedule not found: ${show(name)}`, {
+      hint: "`pgque.schedules.list()` has those that the role may see",
+    });
+  }
+}

@@ -1,0 +1,87 @@
+/** Every `code` a `PgqueError` can have, and what it means. The set is closed: a new one is a new feature. */
+export const errorCodes = {
+  INVALID_OPTION:
+    "An option or argument is missing, unknown or out of range; found before anything was sent to the database.",
+  INVALID_ARGUMENT:
+    "The database refused a value, such as a payload over the queue's limit (SQLSTATE PQ004 or class 22).",
+  PAYLOAD_INVALID:
+    "A payload does not match the schema of its queue; `details.issues` has the path and the reason of each issue.",
+  PAYLOAD_NOT_JSON:
+    "A payload or header is not JSON: a bigint, a circular reference, undefined, a Map, or text that does not parse.",
+  QUEUE_NOT_FOUND: "There is no queue of that name (SQLSTATE PQ001).",
+  CONSUMER_NOT_FOUND: "The queue has no consumer of that name (SQLSTATE PQ002).",
+  NOT_IN_BATCH: "A message id does not belong to the batch (SQLSTATE PQ003).",
+  LEASE_LOST:
+    "The batch or a message of it is unknown, settled already, or the lease ended and it went to another worker (SQLSTATE PQ006).",
+  ISOLATION_LEVEL: "Receive, subscribe and maintain need a READ COMMITTED transaction (SQLSTATE PQ005).",
+  REPAIR_NEEDED:
+    "The schema was restored, replicated or upgraded into another cluster, and `repair()` not called there yet (SQLSTATE PQ007).",
+  SCHEMA_NOT_INSTALLED: "The Pgque schema is not installed in this database, or not under this name.",
+  SCHEMA_VERSION: "The installed schema is of a version that this client cannot use.",
+  ACCESS_DENIED: "The database refused the login, or the role lacks a privilege.",
+  DATABASE_UNREACHABLE: "No connection to the database could be made; nothing was executed.",
+  CONNECTION_LOST: "The connection broke during a statement; whether it took effect is not known.",
+  READ_ONLY: "The database is read-only, as a standby is after a failover; nothing was executed (SQLSTATE 25006).",
+  CLOSED: "The pool was closed before, by `close()` or by the application.",
+} as const;
+
+/** One of the codes. */
+export type PgqueErrorCode = keyof typeof errorCodes;
+
+/** One reason why a payload was refused. */
+export interface PayloadIssue {
+  /** Where in the payload, such as `items[0].price`; empty for the payload itself. In `sendMany` it starts with the index: `[3].orderId`. */
+  path: string;
+  message: string;
+}
+
+/** What an error knows, as data. Which fields are there depends on the code. */
+export interface PgqueErrorDetails {
+  queue?: string;
+  consumer?: string;
+  schema?: string;
+  /** Schema version that this client needs. */
+  expectedVersion?: string;
+  /** Schema version that is installed. */
+  foundVersion?: string;
+  /** Why a payload was refused. */
+  issues?: readonly PayloadIssue[];
+  /** Each option that was refused, as a sentence. */
+  problems?: readonly string[];
+  /** Address of the database. */
+  host?: string;
+  port?: number;
+  database?: string;
+  /** The server's code, when the error comes from the server. */
+  sqlstate?: string;
+}
+
+/** What a `PgqueError` is made of, beside code and message. */
+export interface PgqueErrorOptions {
+  /** What to do about it. Becomes the end of the message. */
+  hint?: string | undefined;
+  details?: PgqueErrorDetails;
+  cause?: unknown;
+}
+
+/**
+ * Every error that is about Pgque: tell them apart by `code`. Errors of Postgres that are not (a serialization failure, a
+ * deadlock, a statement timeout) come as the driver threw them, so that an application's own retry logic goes on working.
+ */
+export class PgqueError extends Error {
+  override readonly name = "PgqueError";
+  readonly code: PgqueErrorCode;
+  /** What to do about it. Also the end of the message. */
+  readonly hint: string | undefined;
+  readonly details: Readonly<PgqueErrorDetails>;
+
+  constructor(code: PgqueErrorCode, message: string, options: PgqueErrorOptions = {}) {
+    super(
+      options.hint ? `${message}. ${options.hint}` : message,
+      options.cause === undefined ? {} : { cause: options.cause },
+    );
+    this.code = code;
+    this.hint = options.hint;
+    this.details = options.details ?? {};
+  }
+}

@@ -1,0 +1,117 @@
+import { randomBytes } from "node:crypto";
+import type { Connection, Row } from "../connection/connection.ts";
+import { milliseconds } from "./values.ts";
+
+/** A row of `receive_messages`, read. */
+export interface ReceivedRow {
+  batchId: bigint;
+  id: bigint;
+  attempt: number;
+  type: string;
+  payload: string;
+  headers: Record<string, unknown>;
+  createdAt: Date;
+  leasedUntil: Date;
+  priority: number | null;
+  key: string | null;
+}
+
+/** What few messages have: attempt, priority, key. */
+type Rest = readonly [attempt: number, priority: number | null, key: string | null];
+
+/** As `epochMs`, in floating point, which is rounded: one for every message received. */
+const roundedMs = (expression: string): string => `(date_part('epoch', ${expression}) * 1000)::bigint::text`;
+
+/** A receive that a crash undoes is only delivered again, so its own transaction need not wait for the disk. An ack waits. */
+const withoutWaiting = ", (select set_config('synchronous_commit', 'off', true)) as commit";
+
+/**
+ * A row for every hundred messages, with lists, and of what few messages have only what is there: to read ten columns of every message costs a
+ * worker more than all else that it does with it. A hundred payloads are no text too long for either side. `n` is the place of a message
+ * in the batch: whatever plan makes the groups, each comes to its own.
+ */
+const lists = `
+  min(batch_id)::text, ${roundedMs("min(leased_until)")} as leased_ms, string_agg(n::text, ',') as places, string_agg(message_id::text, ',') as ids,
+  string_agg(${roundedMs("created_at")}, ',') as created_ms, string_agg(type, separator) as types, string_agg(coalesce(payload, 'null'), separator) as payloads,
+  string_agg(n::text, ',') filter (where headers is not null) as places_with_headers,
+  string_agg(headers::text, ',') as headers,
+  json_object_agg(n, json_build_array(attempt, priority, key))
+    filter (where attempt <> 1 or priority is not null or key is not null)::text as rest`;
+
+/** What no receive goes beyond, but for its last message: a hundred payloads have to fit into one text, here half a gigabyte at most. */
+const longestBytes = 256 * 1024 * 1024;
+
+/** The messages of one receive, in order. */
+export async function receiveMessages(
+  db: Connection,
+  request: {
+    queue: string;
+    consumer: string;
+    worker: string | null;
+    max: number;
+    maxBytes: number | null;
+    leaseMs: number;
+  },
+  signal?: AbortSignal,
+): Promise<ReceivedRow[]> {
+  const { queue, consumer, worker, max, maxBytes, leaseMs } = request;
+  // nobody who sends can know it: no payload or type holds it
+  const separator = `,${randomBytes(9).toString("base64url")},`;
+  const groups = await db.rows(
+    (s) => `
+      select ${lists}${db.commitsEachStatement ? withoutWaiting : ""}
+        from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4::text::integer, lease => $5::text::interval, max_bytes => $6::text::integer)
+             with ordinality as r (batch_id, message_id, attempt, type, payload, headers, created_at, leased_until, priority, key, n)
+       cross join (select $7::text) as s (separator)
+       group by (n - 1) / 100`,
+    [
+      queue,
+      consumer,
+      worker,
+      String(max),
+      milliseconds(leaseMs),
+      String(Math.min(maxBytes ?? longestBytes, longestBytes)),
+      separator,
+    ],
+    { queue, consumer, signal },
+  );
+  const received: ReceivedRow[] = [];
+  for (const group of groups) readGroup(group, separator, received);
+  return received;
+}
+
+function readGroup(group: Row, separator: string, received: ReceivedRow[]): void {
+  const [batch, leasedMs, ...texts] = Object.values(group);
+  const [places = [], ids = [], created = []] = texts.slice(0, 3).map((text) => String(text).split(","));
+  const [types = [], payloads = []] = texts.slice(3, 5).map((text) => String(text).split(separator));
+  const [placesWithHeaders, headers, rest] = texts.slice(5, 8);
+  const headersOf = typeof headers === "string" ? listed(String(placesWithHeaders), headers) : none;
+  const restOf: Record<string, Rest> = typeof rest === "string" ? JSON.parse(rest) : {};
+  const batchId = BigInt(String(batch));
+  const leasedUntil = new Date(Number(leasedMs));
+  for (const [i, place] of places.entries()) {
+    const [attempt, priority, key] = restOf[place] ?? usual;
+    received[Number(place) - 1] = {
+      batchId,
+      leasedUntil,
+      id: BigInt(ids[i] ?? ""),
+      attempt,
+      type: types[i] ?? "",
+      payload: payloads[i] ?? "",
+      headers: headersOf.get(place) ?? {},
+      createdAt: new Date(Number(created[i])),
+      priority,
+      key,
+    };
+  }
+}
+
+const usual: Rest = [1, null, null];
+
+const none: ReadonlyMap<string, Record<string, unknown>> = new Map();
+
+/** Headers by place. */
+function listed(places: string, headers: string): ReadonlyMap<string, Record<string, unknown>> {
+  const read: Record<string, unknown>[] = JSON.parse(`[${headers}]`);
+  return new Map(places.split(",").map((place, i) => [place, read[i] ?? {}]));
+}

@@ -1,0 +1,125 @@
+import type { Connection } from "../connection/connection.ts";
+import { list, milliseconds } from "./values.ts";
+
+export async function ack(db: Connection, batchId: bigint, signal?: AbortSignal): Promise<boolean> {
+  const done = await db.value((s) => `select ${s}.ack(batch_id => $1::text::bigint) as value`, [String(batchId)], {
+    signal,
+  });
+  return Number(done) === 1;
+}
+
+export async function ackMessages(
+  db: Connection,
+  batchId: bigint,
+  messageIds: readonly bigint[],
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const done = await db.value(
+    (s) => `select ${s}.ack(batch_id => $1::text::bigint, message_ids => $2::text::bigint[]) as value`,
+    [String(batchId), list(messageIds)],
+    { signal },
+  );
+  return Number(done) === 1;
+}
+
+export async function ackStrict(
+  db: Connection,
+  batchId: bigint,
+  messageIds: readonly bigint[] | null,
+  signal?: AbortSignal,
+): Promise<void> {
+  await db.rows(
+    (s) => `select ${s}.ack_strict(batch_id => $1::text::bigint, message_ids => $2::text::bigint[])::text`,
+    [String(batchId), messageIds && list(messageIds)],
+    { signal },
+  );
+}
+
+export async function nack(
+  db: Connection,
+  batchId: bigint,
+  messageIds: readonly bigint[],
+  how: { retryAfterMs: number; reason: string | null },
+  signal?: AbortSignal,
+): Promise<number> {
+  const given = await db.value(
+    (s) =>
+      `select ${s}.nack(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], retry_after => $3::text::interval, reason => $4) as value`,
+    [String(batchId), list(messageIds), milliseconds(how.retryAfterMs), how.reason],
+    { signal },
+  );
+  return Number(given);
+}
+
+export async function snooze(
+  db: Connection,
+  batchId: bigint,
+  messageIds: readonly bigint[],
+  afterMs: number,
+  signal?: AbortSignal,
+): Promise<number> {
+  const given = await db.value(
+    (s) =>
+      `select ${s}.snooze(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], snooze_after => $3::text::interval) as value`,
+    [String(batchId), list(messageIds), milliseconds(afterMs)],
+    { signal },
+  );
+  return Number(given);
+}
+
+export async function bury(
+  db: Connection,
+  batchId: bigint,
+  messageIds: readonly bigint[],
+  reason: string | null,
+  signal?: AbortSignal,
+): Promise<number> {
+  const buried = await db.value(
+    (s) =>
+      `select ${s}.bury(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], reason => $3::text) as value`,
+    [String(batchId), list(messageIds), reason],
+    { signal },
+  );
+  return Number(buried);
+}
+
+/** What becomes of the messages of a batch, in lists; those of one outcome in parallel. */
+export interface Outcomes {
+  retryIds: readonly bigint[];
+  retryAfterMs: readonly number[];
+  reasons: readonly (string | null)[];
+  releaseIds: readonly bigint[];
+  snoozeIds: readonly bigint[];
+  snoozeAfterMs: readonly number[];
+  deadIds: readonly bigint[];
+  deadReasons: readonly (string | null)[];
+}
+
+export async function settle(
+  db: Connection,
+  batchId: bigint,
+  outcomes: Outcomes,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const done = await db.value(
+    (s) => `
+      select ${s}.settle(batch_id => $1::text::bigint,
+                         retry_ids => $2::text::bigint[], retry_after => $3::text::interval[], reasons => $4::text::text[],
+                         release_ids => $5::text::bigint[],
+                         snooze_ids => $6::text::bigint[], snooze_after => $7::text::interval[],
+                         dead_ids => $8::text::bigint[], dead_reasons => $9::text::text[]) as value`,
+    [
+      String(batchId),
+      list(outcomes.retryIds),
+      list(outcomes.retryAfterMs.map(milliseconds)),
+      list(outcomes.reasons),
+      list(outcomes.releaseIds),
+      list(outcomes.snoozeIds),
+      list(outcomes.snoozeAfterMs.map(milliseconds)),
+      list(outcomes.deadIds),
+      list(outcomes.deadReasons),
+    ],
+    { signal },
+  );
+  return Number(done) === 1;
+}

@@ -1,0 +1,86 @@
+import type { Connection } from "../connection/connection.ts";
+import { list, milliseconds } from "./values.ts";
+
+export async function heartbeat(
+  db: Connection,
+  workers: readonly string[],
+  ttlMs: number,
+  session: string | null,
+  signal?: AbortSignal,
+): Promise<void> {
+  await db.rows(
+    (s) =>
+      `select count(${s}.heartbeat(worker => w.name, ttl => $2::text::interval, session => $3)::text)::text from unnest($1::text::text[]) as w(name)`,
+    [list(workers), milliseconds(ttlMs), session],
+    { repeatable: true, signal },
+  );
+}
+
+export async function extend(db: Connection, batchId: bigint, leaseMs: number, signal?: AbortSignal): Promise<boolean> {
+  const held = await db.value(
+    (s) => `select ${s}.extend(batch_id => $1::text::bigint, lease => $2::text::interval) as value`,
+    [String(batchId), milliseconds(leaseMs)],
+    { repeatable: true, signal },
+  );
+  return Number(held) === 1;
+}
+
+export async function holdSession(db: Connection, session: string): Promise<boolean> {
+  return (await db.value((s) => `select ${s}.hold_session(session => $1)::text as value`, [session])) === "true";
+}
+
+/** Milliseconds by the database's clock; negative when it is overdue. */
+export async function nextDueInMs(db: Connection, signal?: AbortSignal): Promise<number | null> {
+  const ms = await db.value(
+    (s) => `select (date_part('epoch', ${s}.next_due_at() - clock_timestamp()) * 1000)::bigint::text as value`,
+    [],
+    { repeatable: true, signal },
+  );
+  return ms === null ? null : Number(ms);
+}
+
+/** Milliseconds since 1970, by the database's clock, rounded down: nothing is due by it that is not. */
+export async function nowMs(db: Connection): Promise<number> {
+  const ms = await db.value(
+    () => `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint::text as value`,
+    [],
+    { repeatable: true },
+  );
+  return Number(ms);
+}
+
+export async function maxRetries(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
+  const max = await db.value((s) => `select ${s}.max_retries(queue => $1) as value`, [queue], {
+    queue,
+    repeatable: true,
+    signal,
+  });
+  return Number(max);
+}
+
+export async function maintain(db: Connection, queue: string | null, signal?: AbortSignal): Promise<number> {
+  const done = await db.value((s) => `select ${s}.maintain(queue => $1) as value`, [queue], {
+    ...(queue !== null && { queue }),
+    repeatable: true,
+    signal,
+  });
+  return Number(done);
+}
+
+export async function raiseIdleFlag(db: Connection, queue: string): Promise<boolean> {
+  return (
+    (await db.value((s) => `select ${s}.raise_idle_flag(queue => $1)::text as value`, [queue], { queue })) === "true"
+  );
+}
+
+export async function lowerIdleFlag(db: Connection, queue: string): Promise<boolean> {
+  return (
+    (await db.value((s) => `select ${s}.lower_idle_flag(queue => $1)::text as value`, [queue], { queue })) === "true"
+  );
+}
+
+export async function hasOpenSenders(db: Connection, queue: string): Promise<boolean> {
+  return (
+    (await db.value((s) => `select ${s}.has_open_senders(queue => $1)::text as value`, [queue], { queue })) === "true"
+  );
+}

@@ -1,0 +1,73 @@
+import type { Connection } from "../connection/connection.ts";
+import { date, epochMs, headersOf, orNull } from "./values.ts";
+
+/** A row of `peek`, read. */
+export interface PeekedRow {
+  id: bigint;
+  type: string;
+  payload: string;
+  headers: Record<string, unknown>;
+  createdAt: Date;
+  dueAt: Date | null;
+  expiresAt: Date | null;
+  priority: number | null;
+  key: string | null;
+}
+
+/**
+ * Everything that was sent to a queue and is kept, in the order in which it was sent: no retries, and nothing up to the message `afterId`.
+ * One statement for all pages, so that a delayed message that is moved meanwhile is neither missed nor found twice.
+ */
+export async function peekSent(
+  db: Connection,
+  queue: string,
+  afterId: bigint,
+  signal?: AbortSignal,
+): Promise<PeekedRow[]> {
+  const page = (schema: string, after: string): string =>
+    `(select array_agg(p) from ${schema}.peek(queue => asked.queue, after => ${after}, max_messages => 1000) p)`;
+  const rows = await db.rows(
+    (s) => `
+      with recursive asked as (
+        select $1::text as queue, $2::text::bigint as after_id
+      ),
+      page as (
+        select ${page(s, "null")} as messages from asked
+        union all
+        select ${page(s, `page.messages[1000]."position"`)} from page, asked where cardinality(page.messages) = 1000
+      )
+      select m.message_id::text, m.type, m.payload, m.headers::text, m.priority::text, m.key, ${epochMs("m.created_at")} as created_ms,
+             ${epochMs("m.due_at")} as due_ms, ${epochMs("m.expires_at")} as expires_ms
+        from asked cross join page cross join unnest(page.messages) m
+       where m.consumer is null and m.message_id > asked.after_id
+       order by m.message_id`,
+    [queue, String(afterId)],
+    { queue, repeatable: true, signal },
+  );
+  return rows.map((row) => {
+    const [id, type, payload, headers, priority, key, createdMs, dueMs, expiresMs] = Object.values(row);
+    return {
+      id: BigInt(String(id)),
+      type: String(type),
+      payload: String(payload),
+      headers: headersOf(headers),
+      createdAt: date(createdMs),
+      dueAt: orNull(dueMs, date),
+      expiresAt: orNull(expiresMs, date),
+      priority: orNull(priority, Number),
+      key: orNull(key, String),
+    };
+  });
+}
+
+/** Throws away everything in all queues, dead letters too. Each queue by name, with the number of the last message that it had. */
+export async function purgeAll(db: Connection, schema: string): Promise<Map<string, bigint>> {
+  const rows = await db.rows(
+    (s) => `
+      select q.name, ${s}.purge(queue => q.name), ${s}.dlq_purge(queue => q.name, older_than => '0'),
+             coalesce(pg_sequence_last_value(format('%I.%I', $1::text, 'message_seq_' || q.id)::regclass), 0)::text as last_id
+        from ${s}.queue q`,
+    [schema],
+  );
+  return new Map(rows.map((row) => [String(row["name"]), BigInt(String(row["last_id"]))]));
+}

@@ -1,0 +1,150 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import { PgqueError, type PayloadIssue } from "../errors/errors.ts";
+import { NotJson, toJson } from "./json.ts";
+import type { Queue } from "../queue/define-queue.ts";
+import { show } from "../validation/options.ts";
+
+/**
+ * The JSON texts of payloads, checked. The schema sees what the JSON says, not the value that was given: what a receiver could
+ * not read is refused here and never gets into the queue.
+ *
+ * @param first where the first payload is among others, for the paths in errors; undefined for a single one
+ * @throws PgqueError PAYLOAD_NOT_JSON, PAYLOAD_INVALID with all issues of all payloads
+ */
+export async function encodePayloads(
+  queue: Queue,
+  type: string,
+  payloads: readonly unknown[],
+  first?: number,
+): Promise<string[]> {
+  const schema = schemaOf(queue, type);
+  const texts: string[] = [];
+  const issues: PayloadIssue[] = [];
+  for (const [index, payload] of payloads.entries()) {
+    const at = first === undefined ? [] : [first + index];
+    const json = encodeJson(queue.name, "payload", payload, at);
+    texts.push(json);
+    if (!schema) continue;
+    const result = await validate(schema, JSON.parse(json), at);
+    if ("value" in result) continue;
+    for (const issue of result.issues) issues.push(issue);
+  }
+  if (issues.length > 0)
+    throw payloadInvalid(queue.name, issues, "Nothing was sent: mend the payload, or the schema given to defineQueue");
+  return texts;
+}
+
+/** The schema of one type of message. Undefined when the queue has none, or does not know the type: see `typeProblem`. */
+function schemaOf(queue: Queue, type: string): StandardSchemaV1 | undefined {
+  if (queue.types === undefined) return queue.payload;
+  return Object.hasOwn(queue.types, type) ? queue.types[type] : undefined;
+}
+
+/** What is wrong with the type of a message for a queue that names its types. */
+export function typeProblem(queue: Queue, type: string | undefined): string | undefined {
+  if (queue.types === undefined || (type !== undefined && Object.hasOwn(queue.types, type))) return undefined;
+  const known = Object.keys(queue.types).map((name) => JSON.stringify(name));
+  return `expected \`type\` to be one of queue ${JSON.stringify(queue.name)}, ${known.join(" or ")}, got: ${show(type)}`;
+}
+
+/** The JSON text of one value, or the error that says what in it is not JSON. */
+export function encodeJson(
+  queue: string,
+  what: "payload" | "headers",
+  value: unknown,
+  at: readonly PropertyKey[] = [],
+): string {
+  try {
+    return toJson(value);
+  } catch (cause) {
+    // what is not a NotJson comes from a getter or a toJSON of the application, or is nested too deep
+    const path = pathOf([...at, ...(cause instanceof NotJson ? cause.path : [])]);
+    const message = cause instanceof Error ? cause.message : String(cause);
+    throw new PgqueError(
+      "PAYLOAD_NOT_JSON",
+      `expected the ${what} for queue ${JSON.stringify(queue)} to be JSON, got${path && ` at ${path}`}: ${message}`,
+      {
+        details: { queue, issues: [{ path, message }] },
+        cause,
+      },
+    );
+  }
+}
+
+/** What came of reading a payload from the queue. */
+export type Decoded = { payload: unknown } | { unreadable: unknown; error: PgqueError };
+
+/**
+ * Reads a payload. Never throws: whatever a schema does, the message stays with its batch. A promise only where a schema has its say: one for
+ * every message of a large batch costs more than to read it.
+ */
+export function decodePayload(queue: Queue, type: string, json: string): Decoded | Promise<Decoded> {
+  let value: unknown;
+  try {
+    value = JSON.parse(json);
+  } catch (cause) {
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const expected = `expected a payload from queue ${JSON.stringify(queue.name)} to be JSON`;
+    const details = { queue: queue.name, issues: [{ path: "", message }] };
+    return {
+      unreadable: json,
+      error: new PgqueError("PAYLOAD_NOT_JSON", `${expected}, got: ${message}`, { details, cause }),
+    };
+  }
+  const hint = "It was sent with another schema, or by other means than this client";
+  const message = typeProblem(queue, type);
+  if (message !== undefined)
+    return { unreadable: value, error: payloadInvalid(queue.name, [{ path: "", message }], hint) };
+  const schema = schemaOf(queue, type);
+  if (!schema) return { payload: value };
+  return validate(schema, value, []).then((result) =>
+    "value" in result
+      ? { payload: result.value }
+      : { unreadable: value, error: payloadInvalid(queue.name, result.issues, hint) },
+  );
+}
+
+/** What a schema makes of a payload. One that throws, or answers otherwise than the standard says, refuses it. */
+async function validate(
+  schema: StandardSchemaV1,
+  json: unknown,
+  at: readonly PropertyKey[],
+): Promise<{ value: unknown } | { issues: PayloadIssue[] }> {
+  try {
+    const result = await schema["~standard"].validate(json);
+    return result.issues ? { issues: result.issues.map((issue) => located(issue, at)) } : { value: result.value };
+  } catch (error) {
+    const message = `the schema threw: ${error instanceof Error ? error.message : String(error)}`;
+    return { issues: [{ path: pathOf(at), message }] };
+  }
+}
+
+function payloadInvalid(queue: string, issues: PayloadIssue[], hint: string): PgqueError {
+  const shown = issues.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  if (issues.length > shown.length) shown.push(`and ${issues.length - shown.length} more`);
+  return new PgqueError(
+    "PAYLOAD_INVALID",
+    `expected a payload that fits the schema of queue ${JSON.stringify(queue)}, got: ${shown.join("; ")}`,
+    {
+      hint,
+      details: { queue, issues },
+    },
+  );
+}
+
+function located(issue: StandardSchemaV1.Issue, at: readonly PropertyKey[]): PayloadIssue {
+  const keys = (issue.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment));
+  return { path: pathOf([...at, ...keys]), message: issue.message };
+}
+
+/** `items[0].price`, as one would write it in code. */
+function pathOf(keys: readonly PropertyKey[]): string {
+  return keys
+    .map((key) => {
+      if (typeof key === "number") return `[${key}]`;
+      const name = String(key);
+      return /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    })
+    .join("")
+    .replace(/^\./, "");
+}

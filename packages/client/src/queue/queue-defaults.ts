@@ -1,0 +1,43 @@
+import type { Headers } from "../receive/message.ts";
+import { delayMs, sendChecks } from "../send/send-options.ts";
+import { problemsOf, show, type Check } from "../validation/options.ts";
+
+/** What a send to a queue, or a nack of its messages, does unless it says otherwise. Known to this process only, not to the database. */
+export interface QueueDefaults<Payload = never, Type extends string = string> {
+  /** Sent with every message; those of a send are added, and win where they have the same name. Default: none. */
+  headers?: Headers | undefined;
+  /** On a queue with `laneBy: "priority"`. Default: 0. */
+  priority?: number | undefined;
+  /** On a queue with `laneBy: "key"`: the key of a message, or null for none. Default: none. */
+  key?: ((payload: Payload, type: Type) => string | null) | undefined;
+  /** The dedupe key of a message, or null for none. Default: none. */
+  dedupeKey?: ((payload: Payload, type: Type) => string | null) | undefined;
+  /** How long those keys count. 1 to 2592000000 (30 days). Default: 86400000 (a day). */
+  dedupeTtlMs?: number | undefined;
+  /** On a queue with `expiry`: not delivered from so many milliseconds after it was sent. Default: always delivered. */
+  expiresAfterMs?: number | undefined;
+  /** How long a message waits that a batch gives back, in milliseconds. 0 to 3153600000000 (100 years). Default: 60000. */
+  retryAfterMs?: number | undefined;
+}
+
+const checks: Record<keyof QueueDefaults, Check> = {
+  headers: sendChecks.headers,
+  priority: sendChecks.priority,
+  key: callable,
+  dedupeKey: callable,
+  dedupeTtlMs: sendChecks.dedupeTtlMs,
+  expiresAfterMs: sendChecks.expiresAfterMs,
+  retryAfterMs: delayMs,
+};
+
+/** What is wrong with `defaults`, as one sentence. */
+export function defaultsProblem(name: string, value: unknown): string | undefined {
+  const problems = problemsOf(value, checks);
+  return problems.length === 0 ? undefined : problems.map((problem) => `${name}: ${problem}`).join("; ");
+}
+
+function callable(name: string, value: unknown): string | undefined {
+  return typeof value === "function"
+    ? undefined
+    : `expected \`${name}\` to be a function of the payload, got: ${show(value)}`;
+}

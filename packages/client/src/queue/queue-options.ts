@@ -1,0 +1,79 @@
+import { boolean, integer, oneOf, type Check } from "../validation/options.ts";
+
+/** Settings of a queue. They take effect when the queue is created; one that exists keeps its own: see `pgque.queues.change`. */
+export interface QueueOptions {
+  /** A message is delivered at most this often again, then becomes a dead letter. 0 to 32000. Default: 5. */
+  maxRetries?: number | undefined;
+  /** A segment is full at this size and the next one takes over. At least 8192. Default: 67108864 (64 MiB). */
+  rotationBytes?: number | undefined;
+  /** … or this long after its first message. At least 1. Default: 600000 (10 min). */
+  rotationPeriodMs?: number | undefined;
+  /** … but never within this long of the last rotation. Default: 30000. */
+  rotationMinIntervalMs?: number | undefined;
+  /** How long what every consumer is done with is kept, for consumers that start at a time in the past. 0 to 315360000000 (10 years). Default: 0. */
+  retentionMs?: number | undefined;
+  /** How old the oldest message may be that a consumer has not received: then `maxLagAction`. At least 1. Default: no limit. */
+  maxLagMs?: number | undefined;
+  /**
+   * `warn`: a warning in the server's log whenever a segment is full. `drop`: the consumer is dropped, and what was kept for it given up; its
+   * receives fail with CONSUMER_NOT_FOUND. Default: `warn`.
+   */
+  maxLagAction?: "warn" | "drop" | undefined;
+  /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB). */
+  payloadBytesMax?: number | undefined;
+  /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
+  wake?: boolean | undefined;
+  /**
+   * `priority`: higher priorities are received first. `key`: an ordered consumer handles the messages of one key in order. Cannot be changed
+   * later. Default: neither.
+   */
+  laneBy?: "priority" | "key" | undefined;
+  /** How many priorities, or how many messages of different keys an ordered consumer handles at once. 1 to 1024. Default: 10 by priority, 16 by key. */
+  lanes?: number | undefined;
+  /** Every so many batches the lowest priority comes first. At least 2. Default: never. */
+  lowestFirstEvery?: number | undefined;
+  /** Whether messages may be sent with `expiresAfterMs` or `expiresAt`. Default: false. */
+  expiry?: boolean | undefined;
+}
+
+export const queueChecks: Record<keyof QueueOptions, Check> = {
+  maxRetries: integer(0, 32_000),
+  rotationBytes: integer(8192, Number.MAX_SAFE_INTEGER),
+  rotationPeriodMs: integer(1, Number.MAX_SAFE_INTEGER),
+  rotationMinIntervalMs: integer(0, Number.MAX_SAFE_INTEGER),
+  retentionMs: integer(0, 3650 * 86_400_000),
+  maxLagMs: integer(1, 3650 * 86_400_000),
+  maxLagAction: oneOf("warn", "drop"),
+  payloadBytesMax: integer(1, 1_000_000_000),
+  wake: boolean,
+  laneBy: oneOf("priority", "key"),
+  lanes: integer(1, 1024),
+  lowestFirstEvery: integer(2, 2_147_483_647),
+  expiry: boolean,
+};
+
+/** The settings in the words of the SQL functions `create_queue` and `change_queue`; null stays null. */
+export function sqlOptions(options: { [Name in keyof QueueOptions]?: QueueOptions[Name] | null }): Record<
+  string,
+  unknown
+> {
+  return {
+    max_retries: options.maxRetries,
+    rotation_bytes: options.rotationBytes,
+    rotation_period: milliseconds(options.rotationPeriodMs),
+    rotation_min_interval: milliseconds(options.rotationMinIntervalMs),
+    retention: milliseconds(options.retentionMs),
+    max_lag: milliseconds(options.maxLagMs),
+    max_lag_action: options.maxLagAction,
+    payload_bytes_max: options.payloadBytesMax,
+    wake: options.wake,
+    lane_by: options.laneBy,
+    lanes: options.lanes,
+    lowest_first_every: options.lowestFirstEvery,
+    expiry: options.expiry,
+  };
+}
+
+function milliseconds(value: number | null | undefined): string | null | undefined {
+  return typeof value === "number" ? `${value} milliseconds` : value;
+}

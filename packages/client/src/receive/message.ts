@@ -1,0 +1,59 @@
+import type { PgqueError } from "../errors/errors.ts";
+import type { ReceivedRow } from "../functions/receive-messages.ts";
+import { decodePayload } from "../payload/payload.ts";
+import type { Queue } from "../queue/define-queue.ts";
+
+/** Further data of a message, beside its payload: trace ids, tenants. A JSON object. */
+export type Headers = Record<string, unknown>;
+
+/** One received message. */
+export interface Message<Payload = unknown, Type extends string = string> {
+  /** Stays the same through all attempts. */
+  readonly id: bigint;
+  /** The batch it came in. */
+  readonly batchId: bigint;
+  /** 1 the first time it is delivered. */
+  readonly attempt: number;
+  /** As given to `send`. Default: `default`. */
+  readonly type: Type;
+  /** The output of the queue's payload schema. */
+  readonly payload: Payload;
+  /** As given to `send`; `{}` when none were. */
+  readonly headers: Headers;
+  /** When it was first sent. */
+  readonly createdAt: Date;
+  /** On a queue with `laneBy: "priority"`; null on others. */
+  readonly priority: number | null;
+  /** As given to `send`; null when none was. */
+  readonly key: string | null;
+}
+
+/** A message whose payload does not fit the schema of its queue. It is in the batch, under lease, like the others. */
+export interface InvalidMessage {
+  /** Its payload is the JSON as it was found, or the text when that is not JSON. */
+  readonly message: Message;
+  /** PAYLOAD_INVALID or PAYLOAD_NOT_JSON. */
+  readonly error: PgqueError;
+}
+
+/** The rows of one receive, in order, with their payloads read. */
+export async function readMessages(
+  queue: Queue,
+  rows: readonly ReceivedRow[],
+): Promise<{ messages: Message[]; payloadBytes: number[]; invalid: InvalidMessage[] }> {
+  const messages: Message[] = [];
+  const payloadBytes: number[] = [];
+  const invalid: InvalidMessage[] = [];
+  for (const { id, batchId, attempt, type, payload, headers, createdAt, priority, key } of rows) {
+    const rest = { id, batchId, attempt, type, headers, createdAt, priority, key };
+    const reading = decodePayload(queue, type, payload);
+    const decoded = reading instanceof Promise ? await reading : reading;
+    if ("error" in decoded) {
+      invalid.push({ message: { ...rest, payload: decoded.unreadable }, error: decoded.error });
+    } else {
+      messages.push({ ...rest, payload: decoded.payload });
+      payloadBytes.push(Buffer.byteLength(payload));
+    }
+  }
+  return { messages, payloadBytes, invalid };
+}

@@ -1,0 +1,62 @@
+import { randomUUID } from "node:crypto";
+import type { Connection } from "../connection/connection.ts";
+import { receiveMessages } from "../functions/receive-messages.ts";
+import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import type { MessageOf, MessageTypes } from "../queue/message-types.ts";
+import { problemsOf, refuse } from "../validation/options.ts";
+import { Batch } from "./batch.ts";
+import { readMessages } from "./message.ts";
+import { receiveChecks, receiveDefaults, type ReceiveOptions } from "./receive-options.ts";
+import { defaultRetryAfterMs } from "./settle-options.ts";
+import { Settler } from "./settler.ts";
+
+/** The consumer that is meant when none is named. */
+export const defaultConsumer = "default";
+
+/** The next messages, as a batch that settles through `settler`, or through one that knows its consumer, for telemetry. */
+export async function receive<Types extends MessageTypes>(
+  db: Connection,
+  settler: Settler,
+  ref: QueueRef<Types>,
+  options: ReceiveOptions = {},
+): Promise<Batch<MessageOf<Types>>> {
+  const queue = queueOf("receive", ref);
+  refuse("receive", problemsOf(options, receiveChecks));
+  const { consumer = defaultConsumer, max = receiveDefaults.max, leaseMs = receiveDefaults.leaseMs, signal } = options;
+  const maxBytes = options.maxBytes ?? null;
+  const worker = options.worker ?? `batch-${randomUUID()}`;
+  const request = { queue: queue.name, consumer, worker, max, maxBytes, leaseMs };
+  const { telemetry } = db;
+  const rows =
+    telemetry === undefined
+      ? await receiveMessages(db, request, signal)
+      : await telemetry.receive(request, () => receiveMessages(db, request, signal));
+  const { messages, payloadBytes, invalid } = await readMessages(queue, rows);
+  const [first] = rows;
+  const content = {
+    id: first?.batchId ?? null,
+    // valid messages are what the schemas of the queue say, which is what Types stands for
+    messages: messages as unknown as MessageOf<Types>[],
+    payloadBytes,
+    invalid,
+    leasedUntil: first?.leasedUntil ?? null,
+    retryAfterMs: queue.defaults.retryAfterMs ?? defaultRetryAfterMs,
+  };
+  return new Batch<MessageOf<Types>>(content, telemetry === undefined ? settler : new Settler(db, request));
+}
+
+/** Batch after batch until nothing is left: one that was gone through is acked, one that was broken off is given back. */
+export async function* batches<Received extends Batch>(next: () => Promise<Received>): AsyncGenerator<Received, void> {
+  for (;;) {
+    const batch = await next();
+    if (batch.id === null) return;
+    let isDone = false;
+    try {
+      yield batch;
+      isDone = true;
+      if (batch.open.length > 0) await batch.ack();
+    } finally {
+      if (!isDone) await batch.release();
+    }
+  }
+}

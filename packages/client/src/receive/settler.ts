@@ -1,0 +1,133 @@
+import type { Connection } from "../connection/connection.ts";
+import * as receiving from "../functions/receiving.ts";
+import * as upkeep from "../functions/runtime.ts";
+import { delayMs } from "../send/send-options.ts";
+import type { SettleOperation, Source } from "../telemetry/telemetry.ts";
+import { callChecks, integer, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
+import type { BatchSettler } from "./batch.ts";
+import {
+  defaultRetryAfterMs,
+  id,
+  ids,
+  nackChecks,
+  reason as reasonCheck,
+  settleProblems,
+  storable,
+  type NackOptions,
+  type SettleOptions,
+} from "./settle-options.ts";
+
+const dayMs = 86_400_000;
+
+/** Settles batches by their ids. What its methods do is said where `Operations` has them. */
+export class Settler implements BatchSettler {
+  readonly #db: Connection;
+  readonly #source: Source | undefined;
+
+  /** @param source whose batches they are, as far as that is known: for telemetry */
+  constructor(db: Connection, source?: Source) {
+    this.#db = db;
+    this.#source = source;
+  }
+
+  async ack(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<boolean> {
+    refuseAck("ack", batchId, messageIds, options);
+    const { signal } = options;
+    return this.#watched("ack", messageIds?.length, () =>
+      messageIds === undefined
+        ? receiving.ack(this.#db, batchId, signal)
+        : receiving.ackMessages(this.#db, batchId, messageIds, signal),
+    );
+  }
+
+  async ackStrict(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<void> {
+    refuseAck("ackStrict", batchId, messageIds, options);
+    return this.#watched("ack", messageIds?.length, () =>
+      receiving.ackStrict(this.#db, batchId, messageIds ?? null, options.signal),
+    );
+  }
+
+  async nack(batchId: bigint, messageIds: readonly bigint[], options: NackOptions = {}): Promise<number> {
+    refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...problemsOf(options, nackChecks)]);
+    const { retryAfterMs = defaultRetryAfterMs, signal } = options;
+    const how = { retryAfterMs, reason: storable(options.reason) };
+    return this.#watched("nack", messageIds.length, () => receiving.nack(this.#db, batchId, messageIds, how, signal));
+  }
+
+  async snooze(
+    batchId: bigint,
+    messageIds: readonly bigint[],
+    afterMs: number,
+    options: CallOptions = {},
+  ): Promise<number> {
+    refuse("snooze", [
+      id("batchId", batchId),
+      ids("messageIds", messageIds),
+      delayMs("afterMs", afterMs ?? null),
+      ...problemsOf(options, callChecks),
+    ]);
+    return this.#watched("snooze", messageIds.length, () =>
+      receiving.snooze(this.#db, batchId, messageIds, afterMs, options.signal),
+    );
+  }
+
+  async bury(
+    batchId: bigint,
+    messageIds: readonly bigint[],
+    reason?: string | null,
+    options: CallOptions = {},
+  ): Promise<number> {
+    refuse("bury", [
+      id("batchId", batchId),
+      ids("messageIds", messageIds),
+      reasonCheck("reason", reason),
+      ...problemsOf(options, callChecks),
+    ]);
+    return this.#watched("bury", messageIds.length, () =>
+      receiving.bury(this.#db, batchId, messageIds, storable(reason), options.signal),
+    );
+  }
+
+  async settle(batchId: bigint, options: SettleOptions = {}): Promise<boolean> {
+    refuse("settle", [id("batchId", batchId), ...settleProblems(options)]);
+    const { retry = [], release = [], snooze = [], dead = [], signal } = options;
+    const outcomes = {
+      retryIds: retry.map((r) => r.id),
+      retryAfterMs: retry.map((r) => r.afterMs),
+      reasons: retry.map((r) => storable(r.reason)),
+      releaseIds: release,
+      snoozeIds: snooze.map((s) => s.id),
+      snoozeAfterMs: snooze.map((s) => s.afterMs),
+      deadIds: dead.map((d) => d.id),
+      deadReasons: dead.map((d) => storable(d.reason)),
+    };
+    return this.#watched("settle", undefined, () => receiving.settle(this.#db, batchId, outcomes, signal));
+  }
+
+  async extend(batchId: bigint, leaseMs: number = 30_000, options: CallOptions = {}): Promise<boolean> {
+    refuse("extend", [
+      id("batchId", batchId),
+      integer(1, dayMs)("leaseMs", leaseMs),
+      ...problemsOf(options, callChecks),
+    ]);
+    return upkeep.extend(this.#db, batchId, leaseMs, options.signal);
+  }
+
+  /** `count`: how many messages were named; undefined: the whole batch. */
+  #watched<Result>(
+    name: SettleOperation["name"],
+    count: number | undefined,
+    work: () => Promise<Result>,
+  ): Promise<Result> {
+    const { telemetry } = this.#db;
+    return telemetry === undefined ? work() : telemetry.settle({ name, source: this.#source, count }, work);
+  }
+}
+
+function refuseAck(where: string, batchId: bigint, messageIds: readonly bigint[] | undefined, options: CallOptions) {
+  refuse(where, [
+    id("batchId", batchId),
+    messageIds === undefined ? undefined : ids("messageIds", messageIds),
+    ...problemsOf(options, callChecks),
+  ]);
+}

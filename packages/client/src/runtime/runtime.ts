@@ -1,0 +1,152 @@
+import type { Connection } from "../connection/connection.ts";
+import type { WorkerStatus } from "../admin/queue-status.ts";
+import * as functions from "../functions/runtime.ts";
+import { workerStatus } from "../functions/status.ts";
+import { Settler } from "../receive/settler.ts";
+import type { Source } from "../telemetry/telemetry.ts";
+import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import { callChecks, integer, problemsOf, refuse, text, type CallOptions } from "../validation/options.ts";
+
+const dayMs = 86_400_000;
+
+/** What a runtime needs that keeps workers: heartbeats, wake-up, upkeep. `@pgque/worker` is one; an application rarely calls these. */
+export class Runtime {
+  readonly #db: Connection;
+
+  constructor(db: Connection) {
+    this.#db = db;
+  }
+
+  /**
+   * Keeps alive every batch that was received with this worker name, or with one of these. Send one every third of `ttlMs`.
+   *
+   * @param worker one name, or any number of them, whose heartbeats are one statement
+   * @param ttlMs how long it counts, in milliseconds, 1 to 86400000 (a day). Default: 15000
+   * @param session what `holdSession` was given: when that connection ends, so do the worker's leases
+   * @example
+   * const batch = await pgque.receive(orders, { worker: "host-1" });
+   * await pgque.runtime.heartbeat("host-1");
+   */
+  async heartbeat(
+    worker: string | readonly string[],
+    ttlMs: number = 15_000,
+    session?: string,
+    options: CallOptions = {},
+  ): Promise<void> {
+    const workers = typeof worker === "string" ? [worker] : worker;
+    refuse("heartbeat", [
+      ...(Array.isArray(workers) ? workers.map((name) => text("worker", name)) : [text("worker", worker)]),
+      integer(1, dayMs)("ttlMs", ttlMs),
+      session === undefined ? undefined : text("session", session),
+      ...problemsOf(options, callChecks),
+    ]);
+    return functions.heartbeat(this.#db, workers, ttlMs, session ?? null, options.signal);
+  }
+
+  /**
+   * Settles batches by their ids, as the client itself does, and says in its telemetry whose they are.
+   *
+   * @example
+   * const batch = await pgque.receive(orders);
+   * if (batch.id !== null) await pgque.runtime.settler({ queue: "orders", consumer: "default" }).ack(batch.id);
+   */
+  settler(source: Source): Pick<Settler, "ack" | "ackStrict" | "nack" | "snooze" | "bury" | "settle"> {
+    return new Settler(this.#db, source);
+  }
+
+  /**
+   * Holds a lock of that name for as long as this connection lasts, so that a crash is noticed at once: see `heartbeat`. The connection must
+   * be a session of its own, not one behind a transaction pooler.
+   *
+   * @returns false when another session holds it, or was just looking whether one does
+   * @example
+   * const session = await pgque.pool.connect();
+   * await pgque.on(session).runtime.holdSession("host-1");
+   * await pgque.runtime.heartbeat("host-1", 15_000, "host-1");
+   * session.release();
+   */
+  async holdSession(session: string): Promise<boolean> {
+    refuse("holdSession", [text("session", session)]);
+    return functions.holdSession(this.#db, session);
+  }
+
+  /**
+   * Raises the idle flag of a queue on this connection, which must be a session of its own that never sends: from now on senders notify
+   * the channel `pgque_<queue>`. Before it sleeps a worker asks `hasOpenSenders` until the answer is no, and then receives once more.
+   *
+   * @returns false when a sender was just looking at it: try again
+   * @example
+   * const session = await pgque.pool.connect();
+   * await session.query("listen pgque_orders");
+   * while (!(await pgque.on(session).runtime.raiseIdleFlag(orders)));
+   * session.release(true);
+   */
+  async raiseIdleFlag(queue: QueueRef): Promise<boolean> {
+    return functions.raiseIdleFlag(this.#db, queueOf("raiseIdleFlag", queue).name);
+  }
+
+  /**
+   * Takes the idle flag of this connection down: nobody need wake it.
+   *
+   * @example
+   * await pgque.on(tx).runtime.lowerIdleFlag(orders);
+   */
+  async lowerIdleFlag(queue: QueueRef): Promise<boolean> {
+    return functions.lowerIdleFlag(this.#db, queueOf("lowerIdleFlag", queue).name);
+  }
+
+  /**
+   * Whether somebody has sent and not committed: senders that looked before the flag was raised do not notify.
+   *
+   * @example
+   * const soon = await pgque.runtime.hasOpenSenders(orders);
+   */
+  async hasOpenSenders(queue: QueueRef): Promise<boolean> {
+    return functions.hasOpenSenders(this.#db, queueOf("hasOpenSenders", queue).name);
+  }
+
+  /**
+   * Workers that are alive, the one heard of last first.
+   *
+   * @example
+   * for (const { worker, aliveUntil } of await pgque.runtime.workers()) console.log(worker, aliveUntil);
+   */
+  async workers(options: CallOptions = {}): Promise<WorkerStatus[]> {
+    refuse("workers", problemsOf(options, callChecks));
+    return workerStatus(this.#db, options.signal);
+  }
+
+  /**
+   * In how many milliseconds the next delayed message becomes due, of whatever queue: when to call `maintain` again for it to be in time.
+   *
+   * @returns negative when it is overdue; null when none waits within the hour
+   * @example
+   * const ms = await pgque.runtime.nextDueInMs();
+   */
+  async nextDueInMs(options: CallOptions = {}): Promise<number | null> {
+    refuse("nextDueInMs", problemsOf(options, callChecks));
+    return functions.nextDueInMs(this.#db, options.signal);
+  }
+
+  /**
+   * How often a message of a queue is tried again: one that fails at a higher attempt than that becomes a dead letter.
+   *
+   * @example
+   * const [message] = (await pgque.receive(orders)).messages;
+   * const isLast = Number(message?.attempt) > (await pgque.runtime.maxRetries(orders));
+   */
+  async maxRetries(queue: QueueRef, options: CallOptions = {}): Promise<number> {
+    refuse("maxRetries", problemsOf(options, callChecks));
+    return functions.maxRetries(this.#db, queueOf("maxRetries", queue).name, options.signal);
+  }
+
+  /**
+   * What time it is by the database's clock, which is the one that counts: those of machines differ. Rounded down to a millisecond.
+   *
+   * @example
+   * const behindMs = Date.now() - (await pgque.runtime.now()).getTime();
+   */
+  async now(): Promise<Date> {
+    return new Date(await functions.nowMs(this.#db));
+  }
+}

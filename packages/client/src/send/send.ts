@@ -1,0 +1,107 @@
+import { untilAborted } from "../connection/abortable.ts";
+import type { Connection } from "../connection/connection.ts";
+import * as functions from "../functions/sending.ts";
+import { encodePayloads, typeProblem } from "../payload/payload.ts";
+import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
+import { problemsOf, refuse, show } from "../validation/options.ts";
+import { withDefaults, withManyDefaults } from "./defaults.ts";
+import {
+  defaultType,
+  defaultDedupeTtlMs,
+  encodeSendOptions,
+  sendChecks,
+  sendConflicts,
+  sendManyChecks,
+  type SendManyOptions,
+  type SendOptions,
+} from "./send-options.ts";
+
+/** One message: its id, or that of the first with its dedupe key. */
+export async function send(db: Connection, ref: QueueRef, payload: unknown, given: SendOptions = {}): Promise<bigint> {
+  const queue = queueOf("send", ref);
+  refuse("send", [
+    ...problemsOf(given, sendChecks),
+    ...sendConflicts(given, queue.defaults.dedupeKey !== undefined),
+    typeProblem(queue, given?.type),
+  ]);
+  const { signal, type = defaultType, ...options } = withDefaults(queue, payload, given.type ?? defaultType, given);
+  signal?.throwIfAborted();
+  const [json = ""] = await untilAborted(encodePayloads(queue, type, [payload]), signal);
+  const { telemetry } = db;
+  if (telemetry === undefined) return sendText(db, queue, type, json, { ...options, signal });
+  const operation = { queue: queue.name, type, headers: options.headers, count: undefined };
+  return telemetry.send(operation, (headers) => sendText(db, queue, type, json, { ...options, headers, signal }));
+}
+
+function sendText(
+  db: Connection,
+  queue: Queue,
+  type: string,
+  payload: string,
+  { signal, ...options }: SendOptions,
+): Promise<bigint> {
+  const { all } = encodeSendOptions(queue.name, options);
+  const repeatable = options.dedupeKey !== undefined && outlivesTries(db, options.dedupeTtlMs);
+  return functions.send(db, { queue: queue.name, type, payload, options: all, repeatable }, signal);
+}
+
+/** Many messages in one statement: their ids in the order of the payloads. */
+export async function sendMany(
+  db: Connection,
+  ref: QueueRef,
+  payloads: readonly unknown[],
+  given: SendManyOptions = {},
+): Promise<bigint[]> {
+  const queue = queueOf("sendMany", ref);
+  refuse("sendMany", [
+    Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
+    ...problemsOf(given, sendManyChecks),
+    ...sendConflicts(given, queue.defaults.dedupeKey !== undefined),
+    typeProblem(queue, given?.type),
+    countProblem("keys", given?.keys, payloads),
+    countProblem("dedupeKeys", given?.dedupeKeys, payloads),
+  ]);
+  given.signal?.throwIfAborted();
+  if (payloads.length === 0) return [];
+  const { type = defaultType, ...options } = withManyDefaults(queue, payloads, given.type ?? defaultType, given);
+  const texts = await untilAborted(encodePayloads(queue, type, payloads, 0), options.signal);
+  return sendTexts(db, queue, type, texts, options);
+}
+
+/** Payloads that are JSON texts already, with options that are complete. */
+export async function sendTexts(
+  db: Connection,
+  queue: Queue,
+  type: string,
+  payloads: readonly string[],
+  options: SendManyOptions,
+): Promise<bigint[]> {
+  const { telemetry } = db;
+  if (telemetry === undefined) return sendBatch(db, queue, type, payloads, options);
+  const operation = { queue: queue.name, type, headers: options.headers, count: payloads.length };
+  return telemetry.send(operation, (headers) => sendBatch(db, queue, type, payloads, { ...options, headers }));
+}
+
+function sendBatch(
+  db: Connection,
+  queue: Queue,
+  type: string,
+  payloads: readonly string[],
+  { signal, ...options }: SendManyOptions,
+): Promise<bigint[]> {
+  const { headers, rest } = encodeSendOptions(queue.name, options);
+  const repeatable =
+    options.dedupeKeys !== undefined && !options.dedupeKeys.includes(null) && outlivesTries(db, options.dedupeTtlMs);
+  return functions.sendBatch(db, { queue: queue.name, type, payloads, headers, options: rest, repeatable }, signal);
+}
+
+/** Whether a dedupe key counts until the last try of a call is over, for which there is as much time again. */
+function outlivesTries(db: Connection, dedupeTtlMs: number = defaultDedupeTtlMs): boolean {
+  return dedupeTtlMs >= 2 * db.retryForMs;
+}
+
+function countProblem(name: string, list: unknown, payloads: unknown): string | undefined {
+  return Array.isArray(list) && Array.isArray(payloads) && list.length !== payloads.length
+    ? `expected as many \`${name}\` as payloads (${payloads.length}), got: ${list.length}`
+    : undefined;
+}

@@ -1,0 +1,28 @@
+import { addressOf } from "../connection/address.ts";
+import { PgqueError } from "../errors/errors.ts";
+import { show } from "../validation/options.ts";
+import type { Executor } from "./executor.ts";
+
+/**
+ * One statement at a time: a transaction has one connection, and drivers that queue for it warn about it (`pg` 8) or mean to refuse it
+ * (`pg` 9). `handle`: what the caller gave, asked for its address.
+ */
+export function inTurn(executor: Executor, handle: object): Executor {
+  let last: Promise<unknown> = Promise.resolve();
+  return {
+    ...addressOf(handle as Executor),
+    query(statement) {
+      const result = last.then(() => executor.query(statement)).then(checked);
+      last = result.catch(() => undefined);
+      return result;
+    },
+  };
+}
+
+/** Other libraries have a `query` too, that answers otherwise. */
+function checked(result: Awaited<ReturnType<Executor["query"]>>): Awaited<ReturnType<Executor["query"]>> {
+  if (Array.isArray(result?.rows)) return result;
+  throw new PgqueError("INVALID_OPTION", `using: expected \`query\` to answer with { rows }, got: ${show(result)}`, {
+    hint: "Give it an object whose `query({ text, values })` calls the library's own",
+  });
+}

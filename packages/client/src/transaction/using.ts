@@ -1,0 +1,61 @@
+import { PgqueError } from "../errors/errors.ts";
+import { field } from "../validation/field.ts";
+import { show } from "../validation/options.ts";
+import { drizzle, type DrizzleTransaction } from "./drizzle.ts";
+import type { Executor } from "./executor.ts";
+import { inTurn } from "./in-turn.ts";
+import { kysely, type KyselyTransaction } from "./kysely.ts";
+import { pg, type PgTransaction } from "./pg.ts";
+import { postgresJs, type PostgresJsTransaction } from "./postgres-js.ts";
+import { prisma, type PrismaTransaction } from "./prisma.ts";
+
+/** An open transaction, as the library that the application uses hands it out. */
+export type Transaction =
+  | PgTransaction
+  | PostgresJsTransaction
+  | DrizzleTransaction
+  | KyselyTransaction
+  | PrismaTransaction;
+
+// Handles are told apart by their shape, so that no library is loaded, not even for its types, and any copy of it serves. `pg` last: others
+// may have a `query` too.
+const libraries = [postgresJs, kysely, drizzle, prisma, pg];
+
+/** One for a handle, so that statements of all its `using` take turns. */
+const executors = new WeakMap<object, Executor>();
+
+const expected =
+  "expected the open transaction of pg, postgres.js, drizzle, kysely or prisma, or an object with a `query` like that of pg";
+
+/**
+ * What runs statements in a transaction.
+ *
+ * @throws PgqueError INVALID_OPTION for anything else, and for a pool or the root object of a library, whose statements would run outside of
+ *   any transaction
+ */
+export function executorOf(tx: Transaction): Executor {
+  const known = executors.get(tx);
+  if (known !== undefined) return known;
+  const executor = inTurn(recognised(tx), tx);
+  executors.set(tx, executor);
+  return executor;
+}
+
+function recognised(tx: unknown): Executor {
+  const found = promised(tx) ?? ofLibrary(tx) ?? `got: ${show(tx)}`;
+  if (typeof found !== "string") return found;
+  const problem = `${expected}, ${found}`;
+  throw new PgqueError("INVALID_OPTION", `using: ${problem}`, { details: { problems: [problem] } });
+}
+
+function promised(tx: unknown): string | undefined {
+  return typeof field(tx, "then") === "function" ? "got a promise: `await` it" : undefined;
+}
+
+function ofLibrary(tx: unknown): Executor | string | undefined {
+  for (const library of libraries) {
+    const found = library(tx);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
