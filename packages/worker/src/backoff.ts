@@ -1,13 +1,32 @@
+import type { Message } from "@pgque/client";
 import type { ResolvedOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 
-type RetryOptions = Pick<ResolvedOptions, "retryMinMs" | "retryBackoff" | "retryMaxMs" | "retryJitter">;
+type RetryOptions = Pick<ResolvedOptions, "retryMinMs" | "retryBackoff" | "retryMaxMs" | "retryJitter" | "log">;
 
-/** How long until a message that failed at this attempt is tried again, in whole milliseconds. */
-export function retryAfterMs(attempt: number, options: RetryOptions): number {
+/** How long until a message that failed is tried again, in whole milliseconds. */
+export function retryAfterMs(message: Message, error: unknown, options: RetryOptions): number {
   const { retryMinMs, retryBackoff, retryMaxMs, retryJitter } = options;
-  const grown = retryBackoff === "exponential" ? retryMinMs * 2 ** (attempt - 1) : retryMinMs;
+  if (typeof retryBackoff === "function") return chosen(retryBackoff, message, error, options);
+  const grown = retryBackoff === "exponential" ? retryMinMs * 2 ** (message.attempt - 1) : retryMinMs;
   return Math.round(Math.min(retryMaxMs, grown) * (retryJitter ? Math.random() : 1));
+}
+
+/** What the application's function says; one that fails or says nonsense must not lose the message. */
+function chosen(
+  backoff: (attempt: number, error: unknown, message: Message) => number,
+  message: Message,
+  error: unknown,
+  { retryMaxMs, log }: RetryOptions,
+): number {
+  try {
+    const ms = backoff(message.attempt, error, message);
+    if (ms >= 0) return Math.round(Math.min(retryMaxMs, ms));
+    log.error("expected `retryBackoff` to return milliseconds, waiting `retryMaxMs`", { got: ms });
+  } catch (thrown) {
+    log.error("`retryBackoff` threw, waiting `retryMaxMs`", { error: thrown });
+  }
+  return retryMaxMs;
 }
 
 /** Waits between attempts at a database that does not answer: 100 ms doubling to 5 s, at least half of it. */
@@ -18,10 +37,15 @@ export class Backoff {
     return this.#failures;
   }
 
-  async wait(signal: AbortSignal): Promise<void> {
+  /** How long to wait after one more failure. */
+  nextMs(): number {
     const ms = Math.min(5000, 100 * 2 ** this.#failures);
     this.#failures += 1;
-    await pause(ms * (0.5 + Math.random() / 2), signal);
+    return ms * (0.5 + Math.random() / 2);
+  }
+
+  async wait(signal: AbortSignal): Promise<void> {
+    await pause(this.nextMs(), signal);
   }
 
   reset(): void {

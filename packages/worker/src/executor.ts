@@ -1,34 +1,46 @@
-import { inspect } from "node:util";
-import type { Batch, Message } from "@pgque/client";
-import { retryAfterMs } from "./backoff.ts";
-import { CallContext, type Handler } from "./handler.ts";
+import type { Batch, Message, Pgque } from "@pgque/client";
+import { Call } from "./call.ts";
+import { report } from "./events/report.ts";
+import type { Load } from "./health/health.ts";
 import type { Notice } from "./notice.ts";
-import type { OpenBatch, Outcome } from "./open-batch.ts";
+import type { OpenBatch } from "./open-batch.ts";
 import type { ResolvedOptions } from "./options.ts";
+import type { Outcome } from "./outcome.ts";
+import type { Route } from "./route.ts";
 import type { Settler } from "./settler.ts";
+import { Turn } from "./turn.ts";
+import { type Stretch, Waiting, type Work } from "./waiting.ts";
 
-/** A reason is read by people and kept with the dead letter; a whole response body in it helps nobody. */
-const reasonCharsMax = 2000;
-
-interface Call<Output> {
-  batch: OpenBatch;
-  message: Message<Output>;
+/** What a call handles, and what stands behind that in its sequence. */
+interface Handled extends Stretch {
+  readonly behind: readonly Message[];
 }
 
 /** Runs handlers, so many at once, and hands their outcomes to the settler. */
-export class Executor<Output> {
+export class Executor {
+  readonly #pgque: Pgque;
   readonly #queue: string;
-  readonly #handler: Handler<Output>;
+  readonly #route: Route;
   readonly #options: ResolvedOptions;
   readonly #settler: Settler;
   readonly #progress: Notice;
-  readonly #running = new Map<CallContext, Call<Output>>();
-  #waiting: Call<Output>[] = [];
+  readonly #waiting: Waiting;
+  readonly #turn = new Turn(() => this.#begin());
+  /** Calls that go on, whose handlers returned promises. */
+  readonly #running = new Map<Call, Handled>();
+  /** The call whose handler has not returned yet. */
+  #begun: Call | undefined;
+  /** How much of what waited is begun and not done. */
+  #busy = 0;
+  #held = 0;
+  #heldBytes = 0;
   #ending = false;
 
-  constructor(queue: string, handler: Handler<Output>, options: ResolvedOptions, settler: Settler, progress: Notice) {
+  constructor(pgque: Pgque, queue: string, route: Route, options: ResolvedOptions, settler: Settler, progress: Notice) {
+    this.#pgque = pgque;
     this.#queue = queue;
-    this.#handler = handler;
+    this.#route = route;
+    this.#waiting = new Waiting(route.unit === "message");
     this.#options = options;
     this.#settler = settler;
     this.#progress = progress;
@@ -36,18 +48,53 @@ export class Executor<Output> {
 
   /** Messages waiting or being handled. */
   get held(): number {
-    return this.#waiting.length + this.#running.size;
+    return this.#held;
   }
 
+  /** What their payloads take, in bytes. */
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Handlers that run. */
   get running(): number {
-    return this.#running.size;
+    return this.#running.size + (this.#begun === undefined ? 0 : 1);
+  }
+
+  /** What is in hand just now. */
+  get load(): Pick<Load, "running" | "oldestRunningMs" | "held"> {
+    // calls are begun in the order of the map
+    const [oldest = this.#begun] = this.#running.keys();
+    const oldestRunningMs = oldest === undefined ? null : Math.round(performance.now() - oldest.begunAtMs);
+    return { running: this.running, oldestRunningMs, held: this.#held };
+  }
+
+  /**
+   * Whether more can be received: half of the prefetch is free, or a handler could run. To fill each place as it becomes free would mean
+   * batches of one. Whole batches wait for a handler one at a time.
+   */
+  get hasRoom(): boolean {
+    const { concurrency, prefetch, prefetchBytes } = this.#options;
+    const isIdle = this.#waiting.batches === 0 && this.#busy < concurrency;
+    if (this.#heldBytes > (isIdle ? prefetchBytes - 1 : prefetchBytes / 2)) return false;
+    if (this.#route.unit !== "message") return this.#busy + this.#waiting.batches <= concurrency;
+    return this.#held <= Math.max(Math.floor(prefetch / 2), concurrency - 1);
   }
 
   /** Takes over a batch that was received. */
-  take(batch: OpenBatch, { messages, invalid }: Batch<Output>): void {
+  take(
+    batch: OpenBatch,
+    { messages, payloadBytes, invalid }: Pick<Batch, "messages" | "payloadBytes" | "invalid">,
+  ): void {
     this.#settler.add(batch);
-    for (const { message, error } of invalid) this.#settler.record(batch, message.id, this.#failed(message, error));
-    this.#waiting.push(...messages.map((message) => ({ batch, message })));
+    for (const [i, { message, error }] of invalid.entries()) {
+      const work = { batch, messages: [message], place: messages.length + i };
+      this.#record(work, this.#route.outcomeOfInvalid(message, error));
+    }
+    const bytes = payloadBytes.reduce((sum, of) => sum + of, 0);
+    this.#held += messages.length;
+    this.#heldBytes += bytes;
+    this.#waiting.add({ batch, messages, place: 0, bytes }, payloadBytes);
     if (this.#ending) this.#releaseWaiting();
     else this.#begin();
   }
@@ -60,71 +107,124 @@ export class Executor<Output> {
 
   /** Resolves when no handler runs. */
   drained(): Promise<void> {
-    return this.#progress.until(() => this.#running.size === 0);
+    return this.#progress.until(() => this.#busy === 0);
   }
 
   abort(): void {
     const reason = new DOMException("the worker is stopping, and this handler was not done in time", "AbortError");
-    for (const context of this.#running.keys()) context.abort(reason);
+    for (const call of this.#running.keys()) call.abort(reason);
   }
 
   /** Gives back what is still being handled: whatever the handler comes to, it comes too late. */
   giveUp(): void {
-    for (const { batch, message } of this.#running.values()) {
-      this.#settler.record(batch, message.id, {
-        kind: "retry",
-        afterMs: 0,
-        reason: "the worker stopped before the handler was done",
-      });
+    const outcome: Outcome = { kind: "retry", afterMs: 0, reason: "the worker stopped before the handler was done" };
+    for (const [call, handled] of this.#running) {
+      call.giveUp(outcome);
+      this.#record(handled, outcome, call);
+      this.#record(behindOf(handled), released);
     }
   }
 
   #begin(): void {
-    while (this.#running.size < this.#options.concurrency) {
-      const call = this.#waiting.shift();
-      if (call === undefined) return;
-      void this.#run(call);
+    while (this.#busy < this.#options.concurrency && this.#waiting.batches > 0 && !this.#turn.isOver) {
+      const work = this.#waiting.take();
+      if (work === undefined) return;
+      this.#busy += 1;
+      if (this.#route.unit === "sequence") void this.#runSequence(work).then(() => this.#beginNext(work));
+      else if (this.#call(work, [], () => this.#beginNext(work)) !== undefined) this.#done(work);
     }
   }
 
-  /** Never rejects. */
-  async #run(call: Call<Output>): Promise<void> {
-    const { batch, message } = call;
-    const context = new CallContext(this.#queue, message, this.#options.log);
-    this.#running.set(context, call);
-    let outcome: Outcome = { kind: "done" };
-    try {
-      await this.#handler(message, context);
-    } catch (error) {
-      outcome = this.#failed(message, error);
-    }
-    this.#running.delete(context);
-    this.#settler.record(batch, message.id, outcome);
+  #beginNext(work: Work): void {
+    this.#done(work);
     this.#begin();
+  }
+
+  #done(work: Work): void {
+    this.#busy -= 1;
+    this.#letGo(work);
     this.#progress.give();
   }
 
-  #failed(message: Message, error: unknown): Outcome {
-    const afterMs = retryAfterMs(message.attempt, this.#options);
-    this.#options.log.warn("message failed", {
-      queue: this.#queue,
-      message: message.id,
-      attempt: message.attempt,
-      retryAfterMs: afterMs,
-      error,
-    });
-    return { kind: "retry", afterMs, reason: reasonOf(error) };
+  /** Never rejects. */
+  async #runSequence({ batch, messages, place }: Stretch): Promise<void> {
+    for (const [i, message] of messages.entries()) {
+      const behind = messages.slice(i + 1);
+      const outcome = await new Promise<Outcome | undefined>((resolve) => {
+        const known = this.#call({ batch, messages: [message], place: place + i }, behind, resolve);
+        if (known !== undefined) resolve(known);
+      });
+      if (this.#turn.isOver) await this.#turn.next();
+      const waits = outcome?.kind === "retry" || outcome?.kind === "snooze";
+      // what stands behind one that is tried again waits for it, and comes again with it
+      if (this.#ending || (waits && this.#route.stopsAtFailure)) {
+        this.#record({ batch, messages: behind, place: place + i + 1 }, released);
+        return;
+      }
+    }
+  }
+
+  /** One call of a handler; the outcome of its first message, when it is known at once. Otherwise `ended` is told. Never throws. */
+  #call(work: Stretch, behind: readonly Message[], ended: (outcome: Outcome | undefined) => void): Outcome | undefined {
+    const { batch, messages } = work;
+    const call = new Call(this.#pgque, this.#queue, batch, messages, this.#options);
+    this.#begun = call;
+    this.#options.watch.events.emit("begun", () => ({ messages }));
+    const known = call.run(
+      (context) => this.#route.handle(messages, context),
+      (outcome) => {
+        call.giveUp(outcome);
+        this.#record(work, outcome, call);
+      },
+      (outcomes) => {
+        this.#running.delete(call);
+        ended(this.#ended(call, work, outcomes));
+      },
+    );
+    this.#begun = undefined;
+    if (known !== undefined) return this.#ended(call, work, known);
+    this.#running.set(call, { batch, messages, place: work.place, behind });
+    return undefined;
+  }
+
+  #ended(call: Call, work: Stretch, outcomes: readonly Outcome[]): Outcome | undefined {
+    const { batch, messages, place } = work;
+    const { events } = this.#options.watch;
+    for (const [i, message] of messages.entries()) {
+      this.#recordOne(batch, place + i, message, outcomes[i] ?? { kind: "done" }, call);
+    }
+    events.emit("ended", () => ({ messages, durationMs: performance.now() - call.begunAtMs }));
+    if (call.isAcked) this.#settler.acked(batch, messages);
+    return outcomes[0];
+  }
+
+  /** `call`: of the handler, if there was one. */
+  #record({ batch, messages, place }: Stretch, outcome: Outcome, call?: Call): void {
+    for (const [i, message] of messages.entries()) this.#recordOne(batch, place + i, message, outcome, call);
+  }
+
+  /** What was said of a message before stands. */
+  #recordOne(batch: OpenBatch, place: number, message: Message, outcome: Outcome, call?: Call): void {
+    const { attempts, watch } = this.#options;
+    if (this.#settler.record(batch, place, message.id, outcome))
+      report(watch.events, message, attempts.foreseen(message, outcome), call?.begunAtMs);
   }
 
   #releaseWaiting(): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const { batch, message } of waiting) this.#settler.record(batch, message.id, { kind: "release" });
+    for (const work of this.#waiting.takeAll()) {
+      this.#letGo(work);
+      this.#record(work, released);
+    }
+  }
+
+  #letGo({ messages, bytes }: Work): void {
+    this.#held -= messages.length;
+    this.#heldBytes -= bytes;
   }
 }
 
-function reasonOf(error: unknown): string {
-  const reason =
-    typeof error === "string" ? error : error instanceof Error ? error.message || error.name : inspect(error);
-  return reason.length > reasonCharsMax ? `${reason.slice(0, reasonCharsMax - 1)}…` : reason;
+const released: Outcome = { kind: "release" };
+
+function behindOf({ batch, messages, place, behind }: Handled): Stretch {
+  return { batch, messages: behind, place: place + messages.length };
 }

@@ -1,21 +1,173 @@
 import type { Pgque, Queue } from "@pgque/client";
+import { answered } from "./answer.ts";
+import { Backoff } from "./backoff.ts";
+import { answersOf, type Watch } from "./health/watch.ts";
+import { shared } from "./log.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { repeat } from "./repeat.ts";
+import { deadline, pause } from "./pause.ts";
 
 /** Where much is delayed something is due all the time; so long at least lies between two rounds, and so long when there is more to do. */
 const shortestMs = 100;
 
-/** Maintains the queue at intervals, and when a delayed message becomes due, until it is stopped. Every worker does; one at a time does the work. */
-export function startKeeper(
-  pgque: Pgque,
-  queue: Queue,
-  options: ResolvedOptions,
-  stopping: AbortSignal,
-): Promise<void> {
-  const { maintainIntervalMs, log } = options;
-  return repeat("maintenance", maintainIntervalMs, log, stopping, async () => {
-    if ((await pgque.maintain(queue)) > 0) return shortestMs;
-    const dueInMs = await pgque.nextDueInMs();
-    return dueInMs === null ? undefined : Math.max(dueInMs, shortestMs);
-  });
+/** A queue whose upkeep takes longer, behind a lock say, does not hold up the others. */
+const patienceMs = 1000;
+
+/** The longest pause between rounds: whatever ends sooner says so. */
+const longestMs = 3_600_000;
+
+/** A queue, and the workers for which it is maintained. */
+interface Kept {
+  readonly queue: Queue;
+  readonly members: Set<ResolvedOptions>;
+  readonly backoff: Backoff;
+  /** Infinity while a call is under way. */
+  nextAtMs: number;
+  call: Promise<void>;
+}
+
+/**
+ * Maintains the queues of all workers of a `Pgque` in turn, each at its interval, and one of them when a delayed message becomes due: that
+ * delivers those of whatever queue. Every process does; one at a time does the work of a queue.
+ */
+export class Keeper {
+  readonly #pgque: Pgque;
+  readonly #kept = new Map<string, Kept>();
+  readonly #log = shared(() => this.#members().map(({ log }) => log));
+  /** Of the time from the first queue to the last. */
+  #over = new AbortController();
+  /** Ends the pause between rounds. */
+  #awake = new AbortController();
+  /** When a delayed message becomes due; Infinity: none does soon, or it is being asked. */
+  #dueAtMs = Number.POSITIVE_INFINITY;
+  #asked: Promise<void> = Promise.resolve();
+  readonly #askBackoff = new Backoff();
+  #hasMore = false;
+
+  constructor(pgque: Pgque) {
+    this.#pgque = pgque;
+  }
+
+  /** Until the signal is aborted; resolves when nothing is being done for the queue. */
+  keep(queue: Queue, options: ResolvedOptions, stopping: AbortSignal): Promise<void> {
+    const isFirst = this.#kept.size === 0;
+    const kept = this.#kept.get(queue.name) ?? {
+      queue,
+      members: new Set(),
+      backoff: new Backoff(),
+      nextAtMs: 0,
+      call: Promise.resolve(),
+    };
+    kept.members.add(options);
+    this.#kept.set(queue.name, kept);
+    this.#awake.abort();
+    if (isFirst) {
+      this.#over = new AbortController();
+      void this.#loop(this.#over.signal);
+    }
+    return new Promise((resolve) => stopping.addEventListener("abort", () => resolve(this.#leave(kept, options))));
+  }
+
+  async #leave(kept: Kept, options: ResolvedOptions): Promise<void> {
+    kept.members.delete(options);
+    if (kept.members.size === 0) this.#kept.delete(kept.queue.name);
+    if (this.#kept.size === 0) this.#over.abort();
+    await Promise.all([kept.call, this.#asked]);
+  }
+
+  /** Never rejects; ends with the last queue. */
+  async #loop(over: AbortSignal): Promise<void> {
+    while (!over.aborted) {
+      this.#awake = new AbortController();
+      await this.#round(over);
+      const nextAtMs = Math.min(this.#dueAtMs, ...Array.from(this.#kept.values(), (kept) => kept.nextAtMs));
+      const ms = Math.min(Math.max(nextAtMs - performance.now(), shortestMs / 2), longestMs);
+      await pause(ms, AbortSignal.any([over, this.#awake.signal]));
+    }
+  }
+
+  async #round(over: AbortSignal): Promise<void> {
+    const startedMs = performance.now();
+    const due = this.#due(startedMs);
+    if (due.length > 0 || this.#dueAtMs <= startedMs) this.#dueAtMs = Number.POSITIVE_INFINITY;
+    if (due.length === 0) return;
+    this.#hasMore = false;
+    for (const kept of due) {
+      if (over.aborted) return;
+      if (kept.members.size > 0) await this.#patiently(this.#maintain(kept, startedMs));
+    }
+    if (this.#hasMore) this.#dueAtMs = performance.now() + shortestMs;
+    else if (!over.aborted) await this.#patiently(this.#ask());
+  }
+
+  /** The queues whose turn it is. What would come soon after goes with them, so that rounds do not multiply with queues. */
+  #due(nowMs: number): Kept[] {
+    const free = Array.from(this.#kept.values())
+      .filter(({ nextAtMs }) => nextAtMs !== Number.POSITIVE_INFINITY)
+      .toSorted((one, other) => one.nextAtMs - other.nextAtMs);
+    if (free.some(({ nextAtMs }) => nextAtMs <= nowMs))
+      return free.filter((kept) => kept.nextAtMs <= nowMs + intervalMs(kept) / 2);
+    // to maintain a queue that is gone would deliver nothing, however often it is tried
+    return this.#dueAtMs <= nowMs ? free.filter(({ backoff }) => backoff.failures === 0).slice(0, 1) : [];
+  }
+
+  async #patiently(call: Promise<void>): Promise<void> {
+    if (!(await deadline(patienceMs).reached(call))) void call.then(() => this.#awake.abort());
+  }
+
+  #maintain(kept: Kept, startedMs: number): Promise<void> {
+    kept.nextAtMs = Number.POSITIVE_INFINITY;
+    kept.call = this.#maintainOne(kept, startedMs);
+    return kept.call;
+  }
+
+  /** The next time counts from the start of the round, so that queues stay together. Never rejects. */
+  async #maintainOne(kept: Kept, startedMs: number): Promise<void> {
+    const { queue, members, backoff } = kept;
+    try {
+      const done = await answered(answerTimeoutMs(members), (signal) => this.#pgque.maintain(queue, { signal }));
+      backoff.reset();
+      answersOf(() => watches(members)).answered("maintenance");
+      kept.nextAtMs = startedMs + (done > 0 ? shortestMs : intervalMs(kept));
+      this.#hasMore ||= done > 0;
+    } catch (error) {
+      kept.nextAtMs = performance.now() + backoff.nextMs();
+      const log = shared(() => Array.from(members, (options) => options.log));
+      log.error("maintenance failed, will try again", { queue: queue.name, error });
+      answersOf(() => watches(members)).failed("maintenance", error);
+    }
+  }
+
+  #ask(): Promise<void> {
+    this.#asked = this.#askWhenDue();
+    return this.#asked;
+  }
+
+  /** When the next delayed message becomes due. Never rejects. */
+  async #askWhenDue(): Promise<void> {
+    try {
+      const limitMs = answerTimeoutMs(this.#members());
+      const dueInMs = await answered(limitMs, (signal) => this.#pgque.runtime.nextDueInMs({ signal }));
+      this.#askBackoff.reset();
+      if (dueInMs !== null) this.#dueAtMs = performance.now() + Math.max(dueInMs, shortestMs);
+    } catch (error) {
+      this.#dueAtMs = performance.now() + this.#askBackoff.nextMs();
+      this.#log.error("asking when something is due failed, will try again", { error });
+    }
+  }
+
+  #members(): ResolvedOptions[] {
+    return Array.from(this.#kept.values(), ({ members }) => [...members]).flat();
+  }
+}
+
+function watches(members: Iterable<ResolvedOptions>): Watch[] {
+  return Array.from(members, ({ watch }) => watch);
+}
+
+function intervalMs({ members }: Kept): number {
+  return Math.min(...Array.from(members, ({ maintainIntervalMs }) => maintainIntervalMs));
+}
+
+function answerTimeoutMs(members: Iterable<ResolvedOptions>): number {
+  return Math.min(...Array.from(members, (options) => options.answerTimeoutMs));
 }

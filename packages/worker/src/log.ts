@@ -21,20 +21,38 @@ export const standardError: Logger = {
   error: (message, fields) => write("error", message, fields),
 };
 
-/** A logger that throws must not end a loop. */
+const guards = new WeakMap<Logger, Logger>();
+
+/** A logger that throws must not end a loop. The same one for the same logger. */
 export function guarded(log: Logger): Logger {
-  return loggerOf((level, message, fields) => {
+  const known = guards.get(log);
+  if (known !== undefined) return known;
+  const guard = loggerOf((level, message, fields) => {
     try {
       log[level](message, fields);
     } catch {
       // nowhere left to say it
     }
   });
+  guards.set(log, guard);
+  return guard;
+}
+
+/** Of a logger that adds fields, the one without them. */
+const plain = new WeakMap<Logger, Logger>();
+
+/** Says what is about several workers to the logger of each, once where they have the same but for fields. `of`: those of just then. */
+export function shared(of: () => Iterable<Logger>): Logger {
+  return loggerOf((level, message, fields) => {
+    for (const log of new Set(Array.from(of(), (one) => plain.get(one) ?? one))) log[level](message, fields);
+  });
 }
 
 /** A logger that adds fields to every line. */
 export function withFields(log: Logger, added: Fields): Logger {
-  return loggerOf((level, message, fields) => log[level](message, { ...added, ...fields }));
+  const adding = loggerOf((level, message, fields) => log[level](message, { ...added, ...fields }));
+  plain.set(adding, plain.get(log) ?? log);
+  return adding;
 }
 
 function loggerOf(line: (level: (typeof levels)[number], message: string, fields?: Fields) => void): Logger {

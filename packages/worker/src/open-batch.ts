@@ -1,7 +1,14 @@
 import type { Retry } from "@pgque/client";
+import type { Outcome } from "./outcome.ts";
 
-/** What became of a message. */
-export type Outcome = { kind: "done" } | { kind: "release" } | { kind: "retry"; afterMs: number; reason: string };
+/** Outcomes in the words of `settle`, and who is acked. */
+export interface Unsaid {
+  done: bigint[];
+  release: bigint[];
+  retry: Retry[];
+  snooze: { id: bigint; afterMs: number }[];
+  dead: { id: bigint; reason: string }[];
+}
 
 /** A batch under way: which of its messages have an outcome, and which outcomes the database does not know yet. */
 export class OpenBatch {
@@ -10,51 +17,69 @@ export class OpenBatch {
   readonly worker: string;
   /** Settles what came before; whoever settles next waits for it. Never rejects. */
   settling: Promise<void> = Promise.resolve();
-  readonly #messages: number;
-  readonly #known = new Set<bigint>();
-  #unsaid = new Map<bigint, Outcome>();
+  /** How many messages it has. */
+  readonly messages: number;
+  /** By place in the batch: 1 for a message that has an outcome. Nearly all are done, and a Set or Map would cost each of them. */
+  readonly #known: Uint8Array;
+  #knownCount = 0;
+  #unsaidDone: bigint[] = [];
+  readonly #unsaidOthers = new Map<bigint, Exclude<Outcome, { kind: "done" }>>();
   #unsaidSince = 0;
 
   constructor(id: bigint, worker: string, messages: number) {
     this.id = id;
     this.worker = worker;
-    this.#messages = messages;
+    this.messages = messages;
+    this.#known = new Uint8Array(messages);
   }
 
   /** Whether all messages have an outcome. */
   get isComplete(): boolean {
-    return this.#known.size === this.#messages;
+    return this.#knownCount === this.messages;
   }
 
   /** How long the oldest outcome that the database does not know has waited. */
   get unsaidForMs(): number {
-    return this.#unsaid.size === 0 ? 0 : performance.now() - this.#unsaidSince;
+    return this.isSaid ? 0 : performance.now() - this.#unsaidSince;
   }
 
-  /** False: the message has an outcome already, and that stands. */
-  record(messageId: bigint, outcome: Outcome): boolean {
-    if (this.#known.has(messageId)) return false;
-    this.#known.add(messageId);
-    if (this.#unsaid.size === 0) this.#unsaidSince = performance.now();
-    this.#unsaid.set(messageId, outcome);
+  /** `place`: of the message in the batch, from 0, those that are invalid last. False: it has an outcome already, and that stands. */
+  record(place: number, messageId: bigint, outcome: Outcome): boolean {
+    if (this.#known[place] !== 0) return false;
+    this.#known[place] = 1;
+    this.#knownCount += 1;
+    if (this.isSaid) this.#unsaidSince = performance.now();
+    if (outcome.kind === "done") this.#unsaidDone.push(messageId);
+    else this.#unsaidOthers.set(messageId, outcome);
     return true;
   }
 
   /** The outcomes that are to be said, in the words of `settle`. */
-  get unsaid(): { done: bigint[]; release: bigint[]; retry: Retry[] } {
-    const done: bigint[] = [];
-    const release: bigint[] = [];
-    const retry: Retry[] = [];
-    for (const [id, outcome] of this.#unsaid) {
-      if (outcome.kind === "done") done.push(id);
-      else if (outcome.kind === "release") release.push(id);
-      else retry.push({ id, afterMs: outcome.afterMs, reason: outcome.reason });
+  get unsaid(): Unsaid {
+    const unsaid: Unsaid = { done: [...this.#unsaidDone], release: [], retry: [], snooze: [], dead: [] };
+    for (const [id, outcome] of this.#unsaidOthers) {
+      if (outcome.kind === "release") unsaid.release.push(id);
+      else if (outcome.kind === "retry") unsaid.retry.push({ id, afterMs: outcome.afterMs, reason: outcome.reason });
+      else if (outcome.kind === "snooze") unsaid.snooze.push({ id, afterMs: outcome.afterMs });
+      else unsaid.dead.push({ id, reason: outcome.reason });
     }
-    return { done, release, retry };
+    return unsaid;
+  }
+
+  /** How many outcomes the database does not know. */
+  get unsaidCount(): number {
+    return this.#unsaidDone.length + this.#unsaidOthers.size;
+  }
+
+  /** Whether the database knows every outcome. */
+  get isSaid(): boolean {
+    return this.unsaidCount === 0;
   }
 
   /** The database knows these. */
   said(messageIds: readonly bigint[]): void {
-    for (const id of messageIds) this.#unsaid.delete(id);
+    const said = new Set(messageIds);
+    this.#unsaidDone = this.#unsaidDone.filter((id) => !said.has(id));
+    for (const id of messageIds) this.#unsaidOthers.delete(id);
   }
 }

@@ -1,12 +1,23 @@
-import { inspect } from "node:util";
-import { defaultConsumer, PgqueError } from "@pgque/client";
-import { guarded, standardError, type Logger } from "./log.ts";
+import { defaultConsumer, PgqueError, type Message, type MessageOf, type MessageTypes } from "@pgque/client";
+import { Attempts } from "./attempts.ts";
+import { systemClock, type Clock } from "./clock.ts";
+import type { DeclaredSchedules } from "./schedule/declared.ts";
+import { optionProblems } from "./option-checks.ts";
+import { defaultOptions } from "./option-limits.ts";
+import { Watch } from "./health/watch.ts";
+import { guarded, standardError, withFields, type Fields, type Logger } from "./log.ts";
+import type { Middleware } from "./middleware/middleware.ts";
 
-export interface WorkerOptions {
+export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   /** Handlers at once in this worker. 1 to 10000. Default: 10. */
   concurrency?: number | undefined;
   /** Most messages received and not handled yet, those being handled included. At least `concurrency`, at most 100000. Default: twice `concurrency`. */
   prefetch?: number | undefined;
+  /**
+   * Most bytes of payloads, as UTF-8, received and not handled yet: no more is received while there are so many, so it is less than this and one
+   * message. 1 to 2147483647. Default: 16777216 (16 MiB).
+   */
+  prefetchBytes?: number | undefined;
   /**
    * Most messages in one batch, which is settled in one call. 1 to 100000. Small batches cost more calls; when a worker crashes, what it
    * had handled of its open batches within the last second or so comes again. Default: `prefetch`.
@@ -33,139 +44,126 @@ export interface WorkerOptions {
   pollMinMs?: number | undefined;
   /** While there is nothing, that wait doubles up to this many milliseconds; the first message brings it back. `pollMinMs` to 600000. Default: 1000. */
   pollMaxMs?: number | undefined;
+  /**
+   * `shared`: its workers take messages as they come. `ordered`, on a queue with `laneBy: "key"`: messages of one key are handled one after the
+   * other, by any number of workers; `concurrency` is then how many keys' lanes at once. Default: `shared`.
+   */
+  mode?: "shared" | "ordered" | undefined;
+  /** Of an ordered consumer: what is behind a failed message waits for it, or goes on. Counts when the consumer is made. Default: `block`. */
+  onFailure?: "block" | "skip" | undefined;
+  /** A handler of one message at a time; `BatchWorkerOptions` for one that takes many. */
+  batch?: false | undefined;
+  /**
+   * Whether each call of the handler is in a transaction, `context.tx`, that commits with the ack: what it writes there happens exactly once. It
+   * takes a connection of the pool for as long as it runs, and holds the horizon for your other tables. Default: false.
+   */
+  transactional?: boolean | undefined;
+  /** What becomes of messages of a type that there is no handler for: tried again, for a newer version of the worker; acked; dead letters. Default: `retry`. */
+  unknownType?: "retry" | "ack" | "deadLetter" | undefined;
+  /**
+   * The signal of a handler that takes longer is aborted, and the message tried again, in milliseconds. A handler that does not heed it goes on, and keeps
+   * its place. 1 to 604800000 (7 days). Default: none.
+   */
+  timeLimitMs?: number | undefined;
+  /** A failed message that was sent longer ago becomes a dead letter, in milliseconds. 1 to 315360000000 (10 years). Default: none. */
+  maxAgeMs?: number | undefined;
   /** A failed message waits this many milliseconds before it is tried again, then … 0 to 86400000. Default: 1000. */
   retryMinMs?: number | undefined;
-  /** … with `exponential` twice as long after each attempt, with `fixed` always as long, … Default: `exponential`. */
-  retryBackoff?: "exponential" | "fixed" | undefined;
+  /**
+   * … with `exponential` twice as long after each attempt, with `fixed` always as long, or as many milliseconds as a function of attempt, error and
+   * message says, without `retryMinMs` and jitter, … Default: `exponential`.
+   */
+  retryBackoff?: "exponential" | "fixed" | ((attempt: number, error: unknown, message: Message) => number) | undefined;
   /** … never longer than this, … `retryMinMs` to 86400000 (a day). Default: 3600000 (an hour). */
   retryMaxMs?: number | undefined;
   /** … and, if so, times a random number from 0 to 1, so that what failed together does not come back together. Default: true. */
   retryJitter?: boolean | undefined;
+  /**
+   * How long the worker waits for the database to answer a call, in milliseconds. Then the call is cancelled, its connection given up and the
+   * call made again on another: a connection may be gone without anybody having been told. 1000 to 3600000. Default: 30000.
+   */
+  answerTimeoutMs?: number | undefined;
   /** How long `stop()` waits for handlers before it aborts their signal, in milliseconds. 0 to 86400000. Default: 30000. */
   shutdownTimeoutMs?: number | undefined;
   /** Every so many milliseconds the queue is maintained: ended leases, due retries, rotation. 100 to 3600000. Default: 1000. */
   maintainIntervalMs?: number | undefined;
+  /**
+   * Schedules of the queue, by name, set when the worker starts, as with `pgque.schedules.set`: which needs `<schema>_admin` when they are
+   * not just like that already. One that is no longer declared stays: remove it with `pgque.schedules.remove`. A worker fires every
+   * schedule of its queue, whoever has set it. Default: none.
+   */
+  schedules?: DeclaredSchedules<Types> | undefined;
+  /**
+   * What time it is, for tests: `manualClock()` of `@pgque/worker/testing`; `Clock` says for what. A worker with a clock of its own fires schedules by
+   * itself alone: it sends their messages when its clock says so, and neither asks nor tells the database what was fired. Default: the
+   * system's, and for schedules the database's.
+   */
+  clock?: Clock | undefined;
+  /**
+   * What runs around each call of the handler, the first outermost, in its transaction and its span: to time it, to set an AsyncLocalStorage, to make
+   * an outcome of an error. See `Middleware`. Default: none.
+   */
+  middleware?: readonly Middleware<MessageOf<Types>>[] | undefined;
   /** Where to say what happens, such as `console`. Default: warnings and errors on standard error. */
   log?: Logger | undefined;
 }
 
-/** Every option with its value. */
-export type ResolvedOptions = { [Name in keyof WorkerOptions]-?: NonNullable<WorkerOptions[Name]> };
+/** Options of a worker whose handler takes many messages at once. */
+export interface BatchWorkerOptions<Types extends MessageTypes = MessageTypes> extends Omit<
+  WorkerOptions<Types>,
+  "batch"
+> {
+  /** The handler takes all messages of a receive, up to `batchSize` (default 100), in one call. `concurrency` is how many such calls at once. */
+  batch: true;
+}
 
-type Other = "consumer" | "listen" | "retryBackoff" | "retryJitter" | "log";
-type Numeric = Exclude<keyof WorkerOptions, Other>;
-
-const dayMs = 86_400_000;
-
-/** Least and most of each numeric option. */
-export const optionLimits: Readonly<Record<Numeric, readonly [number, number]>> = {
-  concurrency: [1, 10_000],
-  prefetch: [1, 100_000],
-  batchSize: [1, 100_000],
-  leaseMs: [1000, 7 * dayMs],
-  heartbeatIntervalMs: [100, 3_600_000],
-  safetyPollMs: [1, 600_000],
-  pollMinMs: [1, 60_000],
-  pollMaxMs: [1, 600_000],
-  retryMinMs: [0, dayMs],
-  retryMaxMs: [0, dayMs],
-  shutdownTimeoutMs: [0, dayMs],
-  maintainIntervalMs: [100, 3_600_000],
+/** Every option with its value, and what all parts say what happens to. */
+export type ResolvedOptions = { [Name in keyof Omit<WorkerOptions, "batch">]-?: NonNullable<WorkerOptions[Name]> } & {
+  batch: boolean;
+  watch: Watch;
+  attempts: Attempts;
+  /** Told of every failure, before what becomes of the message. Set by the worker itself. */
+  onFailed?: (message: Message, error: unknown) => void;
 };
 
-/** What an option is when it is not given; `prefetch` and `batchSize` follow from `concurrency`. */
-export const defaultOptions: Readonly<Record<Exclude<Numeric, "prefetch" | "batchSize">, number>> = {
-  concurrency: 10,
-  leaseMs: 30_000,
-  heartbeatIntervalMs: 5000,
-  safetyPollMs: 5000,
-  pollMinMs: 25,
-  pollMaxMs: 1000,
-  retryMinMs: 1000,
-  retryMaxMs: 3_600_000,
-  shutdownTimeoutMs: 30_000,
-  maintainIntervalMs: 1000,
-};
+/** How many messages a handler of batches is given. */
+const batchSize = 100;
 
-/** Options with defaults, or one error with everything that is wrong. */
-export function resolveOptions(handler: unknown, options: WorkerOptions): ResolvedOptions {
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as WorkerOptions;
+/** Options with defaults, or one error with everything that is wrong. `about`: what every line of the log is to have, beside the consumer. */
+export function resolveOptions(
+  handler: unknown,
+  options: WorkerOptions | BatchWorkerOptions,
+  about: Fields = {},
+): ResolvedOptions {
+  const given = Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as Partial<ResolvedOptions>;
   const concurrency = given.concurrency ?? defaultOptions.concurrency;
-  const prefetch = given.prefetch ?? 2 * concurrency;
+  // of a handler of batches: one batch more than are handled
+  const prefetch =
+    given.prefetch ?? (given.batch ? (concurrency + 1) * (given.batchSize ?? batchSize) : 2 * concurrency);
   const resolved = {
     ...defaultOptions,
     consumer: defaultConsumer,
     listen: true,
     retryBackoff: "exponential",
     retryJitter: true,
+    schedules: {},
+    clock: systemClock,
+    middleware: [],
     log: standardError,
     prefetch,
-    batchSize: prefetch,
+    batchSize: given.batch ? batchSize : prefetch,
+    mode: "shared",
+    onFailure: "block",
+    batch: false,
+    transactional: false,
+    unknownType: "retry",
     ...given,
   } as ResolvedOptions;
-  const wrong = valueProblems(handler, given);
-  const problems = wrong.length > 0 ? wrong : orderProblems(resolved);
+  const problems = optionProblems(handler, given, resolved);
   if (problems.length > 0)
     throw new PgqueError("INVALID_OPTION", `new Worker: ${problems.join("; ")}`, { details: { problems } });
-  return { ...resolved, log: guarded(resolved.log) };
-}
-
-const isBoolean = (value: unknown): boolean => typeof value === "boolean";
-
-/** What the options that are not numbers must be. */
-const otherChecks: Readonly<Record<Other, readonly [(value: unknown) => boolean, string]>> = {
-  consumer: [isName, "a name of 1 to 57 bytes of UTF-8"],
-  listen: [isBoolean, "true or false"],
-  retryBackoff: [(value) => value === "exponential" || value === "fixed", '"exponential" or "fixed"'],
-  retryJitter: [isBoolean, "true or false"],
-  log: [isLogger, "a logger with debug, info, warn and error"],
-};
-
-function valueProblems(handler: unknown, options: WorkerOptions): string[] {
-  const problems = Object.entries(options).flatMap(([name, value]: [string, unknown]) => {
-    if (Object.hasOwn(otherChecks, name)) {
-      const [isFine, what] = otherChecks[name as Other];
-      return isFine(value) ? [] : [expected(name, what, value)];
-    }
-    if (!Object.hasOwn(optionLimits, name)) {
-      const known = [...Object.keys(optionLimits), ...Object.keys(otherChecks)];
-      return [`unknown option \`${name}\`, known: ${known.join(", ")}`];
-    }
-    const [min, max] = optionLimits[name as Numeric];
-    const isFine = Number.isSafeInteger(value) && Number(value) >= min && Number(value) <= max;
-    return isFine ? [] : [expected(name, `an integer from ${min} to ${max}`, value)];
-  });
-  return typeof handler === "function" ? problems : [expected("handler", "a function", handler), ...problems];
-}
-
-/** Options that are fine by themselves but not together. */
-function orderProblems(options: ResolvedOptions): string[] {
-  const pairs: [Numeric, Numeric][] = [
-    ["concurrency", "prefetch"],
-    ["heartbeatIntervalMs", "leaseMs"],
-    ["pollMinMs", "pollMaxMs"],
-    ["retryMinMs", "retryMaxMs"],
-  ];
-  return pairs
-    .filter(([less, more]) => options[less] > options[more])
-    .map(([less, more]) => expected(more, `at least \`${less}\` (${options[less]})`, options[more]));
-}
-
-function expected(name: string, what: string, value: unknown): string {
-  return `expected \`${name}\` to be ${what}, got: ${inspect(value, { depth: 0, maxStringLength: 80, breakLength: Number.POSITIVE_INFINITY })}`;
-}
-
-function isName(value: unknown): boolean {
-  return (
-    typeof value === "string" &&
-    value.length > 0 &&
-    Buffer.byteLength(value) <= 57 &&
-    !value.includes("\0") &&
-    value.isWellFormed()
-  );
-}
-
-function isLogger(value: unknown): boolean {
-  const log = value as Partial<Logger> | null;
-  return [log?.debug, log?.info, log?.warn, log?.error].every((level) => typeof level === "function");
+  const log = withFields(guarded(resolved.log), { ...about, consumer: resolved.consumer });
+  return { ...resolved, log, watch: new Watch(log), attempts: new Attempts() };
 }

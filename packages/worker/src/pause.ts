@@ -13,19 +13,23 @@ export function pause(ms: number, signal: AbortSignal): Promise<void> {
 }
 
 /** A point in time from now on that several waits share. */
-export function deadline(ms: number): { reached(work: Promise<void>): Promise<boolean> } {
+export function deadline(ms: number): { reached(work: Promise<void>, over?: AbortSignal): Promise<boolean> } {
   const endsAt = performance.now() + ms;
   return {
-    /** Whether the work was done in time. */
-    async reached(work) {
+    /** Whether the work was done in time, and before the signal was aborted. */
+    async reached(work, over) {
       let timer: NodeJS.Timeout | undefined;
+      let end = (): void => undefined;
       const late = new Promise<false>((resolve) => {
-        timer = setTimeout(resolve, Math.max(0, endsAt - performance.now()), false);
+        end = () => resolve(false);
+        timer = setTimeout(end, over?.aborted ? 0 : Math.max(0, endsAt - performance.now()));
+        over?.addEventListener("abort", end);
       });
       try {
         return await Promise.race([work.then(() => true as const), late]);
       } finally {
         clearTimeout(timer);
+        over?.removeEventListener("abort", end);
       }
     },
   };

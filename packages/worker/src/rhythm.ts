@@ -26,22 +26,27 @@ export class Rhythm {
   /** Before a receive: when it may be the last for a while, sees to it that what it does not find wakes the worker. */
   async prepare(): Promise<void> {
     const waker = this.#waker;
+    // what comes while it is found out whether anything would come counts
+    this.#notifications = waker?.notifications ?? 0;
     if (waker === undefined) this.#mood = "deaf";
     else this.#mood = this.#idle || waker.isQuiet ? await waker.quiet() : "awake";
-    this.#notifications = waker?.notifications ?? 0;
   }
 
-  /** After a receive that asked for `max` messages: waits until the next one is worth it. */
-  async rest(max: number, received: number, signal: AbortSignal): Promise<void> {
+  /** After a receive, of as much as it asked for or less: waits until the next one is worth it. */
+  async rest(received: number, isFull: boolean, signal: AbortSignal): Promise<void> {
     const isSteady = this.#isSteady(received);
-    this.#idle = received < max && !isSteady;
+    this.#idle = !isFull && !isSteady;
     if (received > 0) this.#waitMs = this.#options.pollMinMs;
     if (!this.#idle) {
       await this.#waker?.busy();
-      if (received < max) await pause(steadyPauseMs, signal);
+      if (!isFull) await pause(steadyPauseMs, signal);
     } else if (this.#mood === "quiet") {
+      // what came may be the rest of an older window, or of one lane: that says nothing about what was sent since, or to others
+      if (received > 0) return;
+      this.#options.watch.waits("listening");
       await this.#sleep(this.#options.safetyPollMs, signal);
     } else if (this.#mood !== "awake") {
+      if (this.#mood === "deaf") this.#options.watch.waits("polling");
       const ms = this.#waitMs;
       this.#waitMs = Math.min(2 * ms, this.#options.pollMaxMs);
       await this.#sleep(ms, signal);

@@ -1,54 +1,60 @@
 import type { Pgque, Queue } from "@pgque/client";
-import { deadline } from "./pause.ts";
 import { Executor } from "./executor.ts";
 import { Fetcher } from "./fetcher.ts";
-import type { Handler } from "./handler.ts";
-import { Heartbeat } from "./heartbeat.ts";
-import { startKeeper } from "./keeper.ts";
+import type { AnyHandler } from "./handler.ts";
+import type { Load } from "./health/health.ts";
+import { Hub } from "./hub.ts";
 import { Notice } from "./notice.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { Rhythm } from "./rhythm.ts";
+import { routeOf } from "./route.ts";
+import { startScheduler } from "./schedule/scheduler.ts";
 import { Settler } from "./settler.ts";
-import { Waker } from "./waker.ts";
-
-/** How long handlers have to notice that their signal was aborted. */
-const abortGraceMs = 1000;
-
-/** How long the database has to hear what was given up. */
-const settleGraceMs = 1000;
+import { windDown } from "./wind-down.ts";
 
 /** What a worker is made of between a start and the stop that follows: a message goes from fetcher to executor to settler. */
-export class Run<Output> {
+export class Run {
   readonly #options: ResolvedOptions;
-  readonly #fetcher: Fetcher<Output>;
-  readonly #executor: Executor<Output>;
+  readonly #fetcher: Fetcher;
+  readonly #executor: Executor;
   readonly #settler: Settler;
-  readonly #queue: string;
-  readonly #name: string;
+  /** Ends the use of what it shares with the other workers of the process. */
+  readonly #exit: () => void;
   /** Ends the loops that serve the messages under way. */
   readonly #over = new AbortController();
   /** What goes on in rounds: each ends with the round that is under way. */
   readonly #rounds: Promise<unknown>;
-  /** Ends the keeper, whose work any other worker can do. */
+  /** Ends keeper and scheduler, whose work any other worker can do. */
   readonly #stopping = new AbortController();
+  /** Aborted: a stop waits for nobody. */
+  readonly #forced: AbortSignal;
 
   constructor(
     pgque: Pgque,
-    queue: Queue<unknown, Output>,
-    handler: Handler<Output>,
+    queue: Queue,
+    handler: AnyHandler,
     options: ResolvedOptions,
     name: string,
+    forced: AbortSignal,
   ) {
+    this.#forced = forced;
     const progress = new Notice();
     this.#options = options;
-    this.#queue = queue.name;
-    this.#name = name;
-    this.#settler = new Settler(pgque, options.log, progress, this.#over.signal);
-    this.#executor = new Executor(queue.name, handler, options, this.#settler, progress);
-    const heartbeat: Heartbeat = new Heartbeat(pgque, options, this.#settler, () => waker?.session, this.#over.signal);
-    const waker = options.listen
-      ? new Waker(pgque, queue, name, options.log, this.#over.signal, () => heartbeat.sessionChanged())
-      : undefined;
+    const hub = Hub.of(pgque);
+    this.#exit = hub.enter(options);
+    this.#settler = new Settler(pgque, queue.name, options, progress, this.#over.signal);
+    this.#executor = new Executor(
+      pgque,
+      queue.name,
+      routeOf(queue, handler, options),
+      options,
+      this.#settler,
+      progress,
+    );
+    const heartbeat = hub.heartbeat(options, this.#settler, this.#over.signal);
+    const waker = hub.waker(queue, options, this.#over.signal);
+    // what stood behind a batch in its lanes is there now, and no sender will say so: a receive meanwhile may have found nothing
+    if (options.mode === "ordered") this.#settler.onFinished = () => waker?.wake();
     const rhythm = new Rhythm(waker, options);
     this.#fetcher = new Fetcher(
       pgque,
@@ -61,34 +67,45 @@ export class Run<Output> {
       progress,
       rhythm,
     );
-    const kept = startKeeper(pgque, queue, options, this.#stopping.signal);
-    this.#rounds = Promise.all([kept, heartbeat.ended, this.#settler.ended]);
+    const { watch } = options;
+    const stopping = this.#stopping.signal;
+    const over = this.#over.signal;
+    this.#rounds = Promise.all([
+      watch.loop("maintenance", hub.keep(queue, options, stopping), stopping),
+      watch.loop("scheduling", startScheduler(pgque, queue, options, stopping), stopping),
+      options.attempts.keep(pgque, queue, options, stopping),
+      watch.loop("heartbeat", heartbeat.ended, over),
+      watch.loop("settling", this.#settler.ended, over),
+    ]);
+  }
+
+  /** What is in hand just now. */
+  get load(): Load {
+    const { open, unsettled } = this.#settler;
+    return { ...this.#executor.load, openBatches: open.size, unsettledBatches: unsettled };
   }
 
   async stop(): Promise<void> {
-    const { log, shutdownTimeoutMs } = this.#options;
-    const about = { queue: this.#queue, worker: this.#name };
+    const { log } = this.#options;
+    const { events } = this.#options.watch;
     this.#stopping.abort();
+    events.emit("stopping", () => ({ running: this.#executor.running, held: this.#executor.held }));
     this.#executor.beginNoMore();
-    log.info("worker stopping", { ...about, running: this.#executor.running });
-    const inTime = deadline(shutdownTimeoutMs);
-    if (!(await inTime.reached(this.#drained()))) {
-      log.warn("worker aborts what is not done in time", {
-        ...about,
-        running: this.#executor.running,
-        shutdownTimeoutMs,
-      });
-      this.#executor.abort();
-      await deadline(abortGraceMs).reached(this.#drained());
-      this.#executor.giveUp();
-      await deadline(settleGraceMs).reached(this.#settler.drained());
-    }
-    this.#over.abort();
-    // the database connections may be closed next
-    await deadline(settleGraceMs).reached(this.#rounds.then(() => undefined));
-    if (this.#settler.open.size > 0)
-      log.warn("worker leaves messages to the end of their lease", { ...about, batches: this.#settler.open.size });
-    log.info("worker stopped", about);
+    log.info("worker stopping", { running: this.#executor.running });
+    await windDown(
+      {
+        executor: this.#executor,
+        settler: this.#settler,
+        drained: () => this.#drained(),
+        over: this.#over,
+        loops: this.#rounds,
+        forced: this.#forced,
+      },
+      this.#options,
+    );
+    this.#exit();
+    log.info("worker stopped");
+    events.emit("stopped", () => ({ openBatches: this.#settler.open.size }));
   }
 
   async #drained(): Promise<void> {

@@ -1,32 +1,39 @@
-import type { Pgque } from "@pgque/client";
+import type { Message, Operations, Pgque } from "@pgque/client";
+import { answered } from "./answer.ts";
 import { Backoff } from "./backoff.ts";
-import type { Logger } from "./log.ts";
 import type { Notice } from "./notice.ts";
-import type { OpenBatch, Outcome } from "./open-batch.ts";
+import type { OpenBatch } from "./open-batch.ts";
+import type { Outcome } from "./outcome.ts";
+import type { ResolvedOptions } from "./options.ts";
 import { repeat } from "./repeat.ts";
 
 /** What is handled is settled within this time even when others of its batch take longer: a crash would bring it again. */
 const partialAfterMs = 1000;
 
+/** Batches that are handled but not settled yet: more of them, and the database cannot keep up. */
+const unsettledBatchesMax = 8;
+
 /** Tells the database what became of messages: a batch in one call when it is complete, parts of one that takes long. */
 export class Settler {
+  /** Called when the database has said that a batch is finished. */
+  onFinished: (() => void) | undefined;
   /** Batches that are not settled. */
   readonly open = new Set<OpenBatch>();
   /** Resolves when the worker is over. */
   readonly ended: Promise<void>;
-  readonly #pgque: Pgque;
-  readonly #log: Logger;
+  readonly #calls: ReturnType<Operations["runtime"]["settler"]>;
+  readonly #options: ResolvedOptions;
   readonly #progress: Notice;
   readonly #over: AbortSignal;
   readonly #partly = new Set<OpenBatch>();
   #unsettled = 0;
 
-  constructor(pgque: Pgque, log: Logger, progress: Notice, over: AbortSignal) {
-    this.#pgque = pgque;
-    this.#log = log;
+  constructor(pgque: Pgque, queue: string, options: ResolvedOptions, progress: Notice, over: AbortSignal) {
+    this.#calls = pgque.runtime.settler({ queue, consumer: options.consumer });
+    this.#options = options;
     this.#progress = progress;
     this.#over = over;
-    this.ended = repeat("settling", partialAfterMs / 2, log, over, async () => this.#settleParts());
+    this.ended = repeat("settling", partialAfterMs / 2, options, over, async () => this.#settleParts());
   }
 
   /** Complete batches that the database does not know of yet. */
@@ -34,14 +41,29 @@ export class Settler {
     return this.#unsettled;
   }
 
+  /** Whether more is to be received. */
+  get hasRoom(): boolean {
+    return this.#unsettled < unsettledBatchesMax;
+  }
+
   add(batch: OpenBatch): void {
     this.open.add(batch);
   }
 
-  record(batch: OpenBatch, messageId: bigint, outcome: Outcome): void {
-    if (!batch.record(messageId, outcome) || !batch.isComplete) return;
-    this.#unsettled += 1;
-    this.#enqueue(batch, () => this.#finish(batch));
+  /** False: the message has an outcome already, and that stands. */
+  record(batch: OpenBatch, place: number, messageId: bigint, outcome: Outcome): boolean {
+    if (!batch.record(place, messageId, outcome)) return false;
+    if (batch.isComplete) {
+      this.#unsettled += 1;
+      this.#enqueue(batch, () => this.#finish(batch));
+    }
+    return true;
+  }
+
+  /** These were acked in a transaction of their own. */
+  acked(batch: OpenBatch, messages: readonly Message[]): void {
+    batch.said(messages.map(({ id }) => id));
+    this.#tellSettled(batch, messages.length, false);
   }
 
   /** Resolves when every batch is settled. */
@@ -50,13 +72,18 @@ export class Settler {
   }
 
   async #finish(batch: OpenBatch): Promise<void> {
-    const settled = await this.#insist(batch, () => {
-      const { retry, release } = batch.unsaid;
-      return this.#pgque.settle(batch.id, { retry, release });
-    });
+    // each message was settled by itself, and with the last the batch was over
+    const count = batch.unsaidCount;
+    const answer = batch.isSaid
+      ? "settled"
+      : await this.#insist(batch, count, (signal) => {
+          const { retry, release, snooze, dead } = batch.unsaid;
+          return this.#calls.settle(batch.id, { retry, release, snooze, dead, signal });
+        });
     this.#unsettled -= 1;
     // given up when the worker is over: the end of the lease brings it to another
-    if (settled) this.open.delete(batch);
+    if (answer !== "over") this.open.delete(batch);
+    if (answer === "settled") this.#tellSettled(batch, count, true);
     this.#progress.give();
   }
 
@@ -70,16 +97,24 @@ export class Settler {
 
   /** What is to be released waits for the rest: to give it back without using an attempt is a way to finish a batch. */
   async #settlePart(batch: OpenBatch): Promise<void> {
-    const { done, retry } = batch.unsaid;
-    if (done.length > 0) await this.#insist(batch, () => this.#pgque.ack(batch.id, done));
-    batch.said(done);
-    for (const { id, afterMs, reason } of retry) {
-      await this.#insist(
-        batch,
-        async () => (await this.#pgque.nack(batch.id, [id], { retryAfterMs: afterMs, reason })) > 0,
-      );
-      batch.said([id]);
+    const { done, retry, snooze, dead } = batch.unsaid;
+    if (done.length > 0) {
+      const answer = await this.#insist(batch, done.length, (signal) => this.#calls.ack(batch.id, done, { signal }));
+      if (answer === "settled") this.#tellSettled(batch, done.length, false);
     }
+    batch.said(done);
+    // to give back one message of an ordered consumer may end the batch, and what else is handled of it is handled now
+    if (this.#options.mode === "ordered") return;
+    const one = async (id: bigint, call: (signal: AbortSignal) => Promise<number>): Promise<void> => {
+      const answer = await this.#insist(batch, 1, async (signal) => (await call(signal)) > 0);
+      if (answer === "settled") this.#tellSettled(batch, 1, false);
+      batch.said([id]);
+    };
+    for (const { id, afterMs, reason } of retry)
+      await one(id, (signal) => this.#calls.nack(batch.id, [id], { retryAfterMs: afterMs, reason, signal }));
+    for (const { id, afterMs } of snooze)
+      await one(id, (signal) => this.#calls.snooze(batch.id, [id], afterMs, { signal }));
+    for (const { id, reason } of dead) await one(id, (signal) => this.#calls.bury(batch.id, [id], reason, { signal }));
   }
 
   /** One call per batch at a time: a final call that overtook a nack would ack its message. */
@@ -87,21 +122,34 @@ export class Settler {
     batch.settling = batch.settling.then(work);
   }
 
-  /** Calls until the database has answered; false when the worker is over before that. */
-  async #insist(batch: OpenBatch, call: () => Promise<boolean>): Promise<boolean> {
+  #tellSettled(batch: OpenBatch, count: number, isFinished: boolean): void {
+    if (isFinished) this.onFinished?.();
+    this.#options.watch.events.emit("settled", () => ({ batchId: batch.id, count, isFinished }));
+  }
+
+  /** Calls until the database has answered, about so many messages. "over": the worker is, before that. */
+  async #insist(
+    batch: OpenBatch,
+    count: number,
+    call: (signal: AbortSignal) => Promise<boolean>,
+  ): Promise<"settled" | "lost" | "over"> {
+    const { log, watch, answerTimeoutMs } = this.#options;
     const backoff = new Backoff();
     while (!this.#over.aborted) {
       try {
-        const settled = await call();
+        const settled = await answered(answerTimeoutMs, call);
+        watch.answered("settling");
         // after a failure it may be the first call's own doing
-        if (!settled && backoff.failures === 0)
-          this.#log.warn("lease lost: messages that were handled come again", { batch: batch.id });
-        return true;
+        if (settled || backoff.failures > 0) return "settled";
+        log.warn("lease lost: messages that were handled come again", { batch: batch.id });
+        watch.events.emit("leaseLost", () => ({ batchId: batch.id, count }));
+        return "lost";
       } catch (error) {
-        this.#log.error("settling a batch failed, will try again", { batch: batch.id, error });
+        log.error("settling a batch failed, will try again", { batch: batch.id, error });
+        watch.failed("settling", error);
         await backoff.wait(this.#over);
       }
     }
-    return false;
+    return "over";
   }
 }

@@ -1,9 +1,15 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import type { Pgque, Queue } from "@pgque/client";
-import type { Handler } from "./handler.ts";
-import { resolveOptions, type ResolvedOptions, type WorkerOptions } from "./options.ts";
+import type { MessageOf, MessageTypes, Pgque, Queue } from "@pgque/client";
+import type { WorkerEventName, WorkerListener } from "./events/worker-events.ts";
+import type { AnyHandler, BatchHandler, Handler, TypeHandlers } from "./handler.ts";
+import { healthOf, type HealthOptions, type WorkerHealth, type WorkerState } from "./health/health.ts";
+import { resolveOptions, type BatchWorkerOptions, type ResolvedOptions, type WorkerOptions } from "./options.ts";
+import { Passes } from "./pass/passes.ts";
+import { checkDrain, checkRunOnce, messagesMax, type DrainOptions, type RunOnceOptions } from "./pass/pass-options.ts";
+import type { RunSummary } from "./pass/summary.ts";
 import { Run } from "./run.ts";
+import { declareSchedules } from "./schedule/declared.ts";
 
 /**
  * Receives the messages of a queue for one consumer and calls a handler for each. Any number of workers, in any number of
@@ -17,27 +23,91 @@ import { Run } from "./run.ts";
  * await worker.start();
  * process.once("SIGTERM", () => worker.stop());
  */
-export class Worker<Output = unknown> implements AsyncDisposable {
+export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncDisposable {
   /** Unique in all processes. Leases are held under it. */
   readonly name: string;
-  readonly #pgque: Pgque;
-  readonly #queue: Queue<unknown, Output>;
-  readonly #handler: Handler<Output>;
+  /** The client that it works with. */
+  readonly pgque: Pgque;
+  readonly #queue: Queue;
+  readonly #handler: AnyHandler;
   readonly #options: ResolvedOptions;
-  #starting: Promise<Run<Output>> | undefined;
+  readonly #passes: Passes;
+  #state: WorkerState = "idle";
+  /** How often it was started or stopped: what ends later than the next such call has nothing to say of its state. */
+  #turn = 0;
+  #run: Run | undefined;
+  #starts = 0;
+  #starting: Promise<Run> | undefined;
   #stopping: Promise<void> = Promise.resolve();
+  /** Aborted when what is under way is to end without waiting for handlers. */
+  #forced = new AbortController();
 
   /** @throws PgqueError INVALID_OPTION naming everything that is wrong */
-  constructor(pgque: Pgque, queue: Queue<unknown, Output>, handler: Handler<Output>, options: WorkerOptions = {}) {
-    this.#options = resolveOptions(handler, options);
-    this.#pgque = pgque;
+  constructor(
+    pgque: Pgque,
+    queue: Queue<Types>,
+    handler: Handler<MessageOf<Types>> | TypeHandlers<Types>,
+    options?: WorkerOptions<NoInfer<Types>>,
+  );
+  constructor(
+    pgque: Pgque,
+    queue: Queue<Types>,
+    handler: BatchHandler<MessageOf<Types>>,
+    options: BatchWorkerOptions<NoInfer<Types>>,
+  );
+  constructor(pgque: Pgque, queue: Queue, handler: AnyHandler, options: WorkerOptions | BatchWorkerOptions = {}) {
+    this.name = `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`;
+    this.#options = resolveOptions(handler, options, { queue: queue.name, worker: this.name });
+    this.pgque = pgque;
     this.#queue = queue;
     this.#handler = handler;
-    this.name = `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`;
+    this.#passes = new Passes(pgque, queue, handler, this.#options, this.name, () => this.#prepare());
+  }
+
+  /** The name of its queue. */
+  get queue(): string {
+    return this.#queue.name;
+  }
+
+  /** The consumer that it receives for. */
+  get consumer(): string {
+    return this.#options.consumer;
   }
 
   /**
-   * Creates queue and consumer unless they are there, then begins to receive. A second call does nothing; after `stop()` it starts again.
+   * Calls `listener` whenever the worker tells that: see `WorkerEvents`. The worker does not wait for it; what it throws, or rejects with, is
+   * logged. Before or after the start, and through any number of them.
+   *
+   * @example
+   * worker.on("failed", ({ message, error, outcome }) => alert(message.id, error, outcome.kind));
+   */
+  on<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): this {
+    this.#options.watch.events.on(name, listener);
+    return this;
+  }
+
+  /** Calls `listener` no more. One that was added twice stays once. */
+  off<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): this {
+    this.#options.watch.events.off(name, listener);
+    return this;
+  }
+
+  /**
+   * How the worker is, for the probes of an orchestrator, from memory: asks nobody and costs little. Not live is what only a restart
+   * mends; not ready is also a worker that starts, stops, or has lost the database for a while.
+   *
+   * @throws PgqueError INVALID_OPTION
+   * @example
+   * const { isReady, reasons } = worker.health();
+   * response.writeHead(isReady ? 200 : 503).end(reasons.join("\n"));
+   */
+  health(options: HealthOptions = {}): WorkerHealth {
+    const { name, queue, consumer } = this;
+    return healthOf({ worker: name, queue, consumer }, this.#state, this.#run?.load, this.#options.watch, options);
+  }
+
+  /**
+   * Creates queue and consumer unless they are there, sets the schedules that are declared, then begins to receive. A second call does nothing; after `stop()` it starts again.
    *
    * @throws PgqueError SCHEMA_NOT_INSTALLED, SCHEMA_VERSION, ACCESS_DENIED, DATABASE_UNREACHABLE, … and may be called again. Once it has
    *   started, a worker outlives the database's absence
@@ -47,41 +117,108 @@ export class Worker<Output = unknown> implements AsyncDisposable {
     try {
       await starting;
     } catch (error) {
-      if (this.#starting === starting) this.#starting = undefined;
+      // unless it was stopped meanwhile
+      if (this.#starting === starting) {
+        this.#starting = undefined;
+        this.#state = "idle";
+      }
       throw error;
     }
   }
 
   /**
-   * Receives no more, gives back what has not been begun, and waits for the handlers under way. Those that are not done within
-   * `shutdownTimeoutMs` have their signal aborted; what is not done a second after that is given back, too. Never throws; may be called at any
-   * time, any number of times.
+   * Receives what is there now, handles and settles it just as a started worker does, and resolves when that is done. What is due is there,
+   * whether maintenance has delivered it or not. Creates queue and consumer unless they are there; listens to nothing, fires no schedules. It
+   * may run beside anything else, and may be called before, after or without `start()`.
+   *
+   * @throws PgqueError as `start()`, INVALID_OPTION; DrainError with `throwOnFailure`
+   * @example
+   * const { done, failures } = await worker.runOnce();
    */
-  async stop(): Promise<void> {
+  async runOnce(options: RunOnceOptions = {}): Promise<RunSummary> {
+    checkRunOnce(options);
+    return this.#passes.run(options, this.#forced.signal, (pass) => pass.once(options.max ?? this.#options.prefetch));
+  }
+
+  /**
+   * The same until there is nothing to receive for this consumer, what handlers send to the queue meanwhile included. What other workers have
+   * in hand is not waited for, nor, without `delayed`, what is delayed or to be tried again later; a queue that is paused has nothing. Several
+   * may drain a queue at once and share its messages.
+   *
+   * @throws PgqueError as `start()`, INVALID_OPTION; DrainError with `throwOnFailure`, and when there are more than `maxMessages`
+   * @example
+   * const { done, dead } = await worker.drain({ delayed: true, throwOnFailure: true }); // a test: all retries, without waiting
+   */
+  async drain(options: DrainOptions = {}): Promise<RunSummary> {
+    checkDrain(options);
+    return this.#passes.run(options, this.#forced.signal, (pass) =>
+      pass.all(messagesMax(options), options.delayed ?? false),
+    );
+  }
+
+  /**
+   * Receives no more, gives back what has not been begun, and waits for the handlers under way. Those that are not done within
+   * `shutdownTimeoutMs` have their signal aborted; what is not done a second after that is given back, too. So ends what `runOnce` and `drain`
+   * have under way. Never throws; may be called at any time, any number of times; a handler that awaits it waits for itself, until its time is over.
+   *
+   * @param options `force`: the signals are aborted at once, also those of handlers that an earlier call waits for. Default: false
+   */
+  async stop({ force = false }: { force?: boolean | undefined } = {}): Promise<void> {
+    if (force) {
+      this.#forced.abort();
+      this.#forced = new AbortController();
+    }
     const starting = this.#starting;
     // at once: who starts it again meanwhile starts another run, which waits for the end of this one
     this.#starting = undefined;
     if (starting !== undefined) this.#stopping = this.#stop(starting, this.#stopping);
-    return this.#stopping;
+    await Promise.all([this.#stopping, this.#passes.stop()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.stop();
   }
 
-  async #start(after: Promise<void>): Promise<Run<Output>> {
-    const { consumer, log } = this.#options;
+  async #start(after: Promise<void>): Promise<Run> {
+    const { log, watch } = this.#options;
+    const turn = this.#begin("starting");
+    const { signal: forced } = this.#forced;
     await after;
-    await this.#pgque.ensure(this.#queue);
-    await this.#pgque.subscribe(this.#queue, consumer);
-    log.info("worker started", { queue: this.#queue.name, consumer, worker: this.name });
-    return new Run(this.#pgque, this.#queue, this.#handler, this.#options, this.name);
+    await this.#prepare();
+    watch.begin();
+    // a name of its own: the heartbeats of the run before named a session that is over, and would give these leases away
+    this.#starts += 1;
+    const name = `${this.name}:${this.#starts}`;
+    const run = new Run(this.pgque, this.#queue, this.#handler, this.#options, name, forced);
+    this.#run = run;
+    if (this.#turn === turn) this.#state = "running";
+    log.info("worker started");
+    watch.events.emit("started", () => ({}));
+    return run;
   }
 
-  async #stop(starting: Promise<Run<Output>>, after: Promise<void>): Promise<void> {
+  async #prepare(): Promise<void> {
+    const { consumer, mode, onFailure, schedules, attempts, answerTimeoutMs } = this.#options;
+    await this.pgque.ensure(this.#queue);
+    await this.pgque.subscribe(this.#queue, consumer, mode === "ordered" ? { mode, onFailure } : {});
+    await attempts.read(this.pgque, this.#queue, answerTimeoutMs);
+    await declareSchedules(this.pgque, this.#queue, schedules);
+  }
+
+  async #stop(starting: Promise<Run>, after: Promise<void>): Promise<void> {
+    const turn = this.#begin("stopping");
     await after;
     // one that failed to start has said so to whoever started it
     const run = await starting.catch(() => undefined);
     await run?.stop();
+    this.#run = undefined;
+    if (this.#turn === turn) this.#state = "stopped";
+  }
+
+  /** The number of this turn. */
+  #begin(state: "starting" | "stopping"): number {
+    this.#state = state;
+    this.#turn += 1;
+    return this.#turn;
   }
 }

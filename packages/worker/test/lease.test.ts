@@ -12,7 +12,7 @@ const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
 afterAll(() => database.drop());
 
-const brief = { leaseMs: 1000, heartbeatIntervalMs: 200 };
+const brief = { leaseMs: 2000, heartbeatIntervalMs: 200 };
 
 test("a heartbeat keeps a message for as long as its handler runs", async () => {
   const queue = await freshQueue(pgque);
@@ -26,12 +26,12 @@ test("a heartbeat keeps a message for as long as its handler runs", async () => 
   await startWorker(pgque, queue, handler("first"), brief);
   await until(() => calls.length === 1, "it is handled");
   await startWorker(pgque, queue, handler("second"), brief);
-  // three leases later, by the clock that decides
-  const { rows } = await pgque.pool.query("select clock_timestamp() + '3 s' as later");
+  // two leases later, by the clock that decides
+  const { rows } = await pgque.pool.query("select clock_timestamp() + '4 s' as later");
   await until(async () => {
     const { rows: now } = await pgque.pool.query("select clock_timestamp() > $1 as reached", [rows[0].later]);
     return now[0].reached;
-  }, "three leases have passed");
+  }, "two leases have passed");
   expect(calls).toEqual(["first"]);
   open();
   await until(async () => (await unfinished(pgque, queue)).open === 0, "it is acked");
@@ -71,10 +71,7 @@ test("what a worker that was killed had in hand is handled by another, once each
 });
 
 test("a worker that was killed is noticed at once: its connection is gone, whatever is left of its lease", async () => {
-  // the server of the tests has not run for half a minute yet
-  await pgque.pool.query(
-    "create or replace function pgque.session_grace() returns interval language sql immutable return interval '0 s'",
-  );
+  await endGrace();
   const queue = await freshQueue(pgque);
   await pgque.send(queue, 0);
   const killed = workerProcess(queue.name, { leaseMs: 600_000, heartbeatIntervalMs: 60_000 });
@@ -106,13 +103,7 @@ test("a worker that loses the connection it listens on keeps its lease", async (
   };
   const options = { leaseMs: 600_000, heartbeatIntervalMs: 60_000, maintainIntervalMs: 60_000 };
   const worker = await startWorker(pgque, queue, handler, options);
-  const sessions = async (): Promise<(string | null)[]> => {
-    const { rows } = await pgque.pool.query(
-      "select session from pgque.heartbeat where starts_with(worker, $1) order by alive_until",
-      [worker.name],
-    );
-    return rows.map(({ session }) => session);
-  };
+  const sessions = (): Promise<(string | null)[]> => sessionsNamedBy(worker);
   await until(async () => attempts.length === 1 && (await sessions()).some(Boolean), "a heartbeat names a session");
   const killed = (await sessions()).findLast(Boolean);
   await pgque.pool.query(
@@ -127,6 +118,50 @@ test("a worker that loses the connection it listens on keeps its lease", async (
   await until(async () => (await unfinished(pgque, queue)).open === 0, "it is acked");
   expect(attempts).toEqual([1]);
 });
+
+test("a worker that was stopped and started again is not taken for the one that is over", async () => {
+  await endGrace();
+  const queue = await freshQueue(pgque);
+  const gates = new Map([gate(), gate()].map((one, i) => [i + 1, one]));
+  const calls: [unknown, number][] = [];
+  const handler = async ({ payload, attempt }: { payload: unknown; attempt: number }): Promise<void> => {
+    calls.push([payload, attempt]);
+    await gates.get(Number(payload))?.passed;
+  };
+  const options = { leaseMs: 600_000, heartbeatIntervalMs: 60_000, maintainIntervalMs: 60_000 };
+  const worker = await startWorker(pgque, queue, handler, options);
+  await pgque.send(queue, 1);
+  await until(async () => (await sessionsNamedBy(worker)).some(Boolean), "a heartbeat names a session");
+  gates.get(1)?.open();
+  await until(async () => (await unfinished(pgque, queue)).open === 0, "it is acked");
+  await worker.stop();
+  await worker.start();
+  await pgque.send(queue, 2);
+  await until(() => calls.length === 2, "it is handled");
+  for (let i = 0; i < 3; i += 1) await pgque.maintain(queue);
+  gates.get(2)?.open();
+  await until(async () => (await unfinished(pgque, queue)).open === 0, "it is acked");
+  expect(calls).toEqual([
+    [1, 1],
+    [2, 1],
+  ]);
+});
+
+/** The server of the tests has not run for half a minute yet, in which it takes nobody for dead. */
+async function endGrace(): Promise<void> {
+  await pgque.pool.query(
+    "create or replace function pgque.session_grace() returns interval language sql immutable return interval '0 s'",
+  );
+}
+
+/** By the worker's heartbeats, the latest last. */
+async function sessionsNamedBy({ name }: { name: string }): Promise<(string | null)[]> {
+  const { rows } = await pgque.pool.query(
+    "select session from pgque.heartbeat where starts_with(worker, $1) order by alive_until",
+    [name],
+  );
+  return rows.map(({ session }) => session);
+}
 
 /** A worker in a process of its own: writes what it handled; payload 0 blocks. */
 function workerProcess(queue: string, options: WorkerOptions): ChildProcess {

@@ -136,6 +136,51 @@ test("a handler that ignores its signal is left behind, and its message given ba
   expect(await left(queue)).toEqual([["deaf", 2]]);
 });
 
+test("a stop by force aborts handlers that an earlier stop waits for, and gives back what does not end", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.send(queue, "long");
+  const { open: begin, passed: begun } = gate();
+  const reasons: unknown[] = [];
+  // it would be waited for longer than the test runs
+  const options = { shutdownTimeoutMs: 86_400_000 };
+  const worker = await startWorker(
+    pgque,
+    queue,
+    (_message, { signal }) => {
+      signal.addEventListener("abort", () => reasons.push(signal.reason));
+      begin();
+      return new Promise(() => undefined);
+    },
+    options,
+  );
+  await begun;
+  const stopped = worker.stop();
+  await worker.stop({ force: true });
+  await stopped;
+  expect(reasons).toEqual([expect.objectContaining({ name: "AbortError" })]);
+  expect(await left(queue)).toEqual([["long", 2]]);
+});
+
+test("a drain ends by force too", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.send(queue, "long");
+  const { open: begin, passed: begun } = gate();
+  const worker = makeWorker(
+    pgque,
+    queue,
+    () => {
+      begin();
+      return new Promise(() => undefined);
+    },
+    { shutdownTimeoutMs: 86_400_000 },
+  );
+  const drained = worker.drain();
+  await begun;
+  await worker.stop({ force: true });
+  expect(await drained).toMatchObject({ done: 0, retried: 1 });
+  expect(await left(queue)).toEqual([["long", 2]]);
+});
+
 test("stop waits for maintenance that is under way: the connections may be closed after it", async () => {
   const queue = await freshQueue(pgque);
   const worker = await startWorker(pgque, queue, () => undefined);

@@ -88,6 +88,15 @@ describe("an idle worker", () => {
     }
   });
 
+  test("does not sleep while a receive leaves something: each brings messages of one priority", async () => {
+    const queue = await freshQueue(pgque, { laneBy: "priority", lanes: 5 });
+    for (let priority = 0; priority < 5; priority++) await pgque.send(queue, priority, { priority });
+    const handled: unknown[] = [];
+    const options = { ...seldom, maintainIntervalMs: 3_600_000 };
+    await startWorker(pgque, queue, ({ payload }) => void handled.push(payload), options);
+    await until(() => handled.length === 5, "all are handled");
+  });
+
   test("with `listen: false` polls and raises no flag", async () => {
     const queue = await freshQueue(pgque);
     const handled: unknown[] = [];

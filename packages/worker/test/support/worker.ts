@@ -1,6 +1,13 @@
 import { randomBytes } from "node:crypto";
-import { type Pgque, type Queue, defineQueue } from "@pgque/client";
-import { type Handler, Worker, type WorkerOptions } from "@pgque/worker";
+import { type MessageOf, type MessageTypes, type Pgque, type Queue, defineQueue } from "@pgque/client";
+import {
+  type BatchHandler,
+  type BatchWorkerOptions,
+  type Handler,
+  type TypeHandlers,
+  Worker,
+  type WorkerOptions,
+} from "@pgque/worker";
 import { onTestFinished } from "vitest";
 
 /** A queue of the test's own, that is created and has the consumer `default`, so that what is sent before a worker starts waits for it. */
@@ -11,29 +18,46 @@ export async function freshQueue(pgque: Pgque, options: Parameters<typeof define
   return queue;
 }
 
+const quick = { retryMinMs: 10, retryMaxMs: 50, pollMaxMs: 50, maintainIntervalMs: 100, shutdownTimeoutMs: 5000 };
+
 /** A worker that is stopped with the test, and quick to try again. */
-export function makeWorker<Output>(
+export function makeWorker<Types extends MessageTypes>(
   pgque: Pgque,
-  queue: Queue<unknown, Output>,
-  handler: Handler<Output>,
-  options: WorkerOptions = {},
-): Worker<Output> {
-  const worker = new Worker(pgque, queue, handler, {
-    retryMinMs: 10,
-    retryMaxMs: 50,
-    pollMaxMs: 50,
-    maintainIntervalMs: 100,
-    shutdownTimeoutMs: 5000,
-    log: silent,
-    ...options,
-  });
+  queue: Queue<Types>,
+  handler: Handler<MessageOf<Types>> | TypeHandlers<Types>,
+  options: WorkerOptions<NoInfer<Types>> = {},
+): Worker<Types> {
+  const worker = new Worker(pgque, queue, handler, { ...quick, log: silent, ...options });
   onTestFinished(() => worker.stop());
   return worker;
 }
 
-export async function startWorker<Output>(...args: Parameters<typeof makeWorker<Output>>): Promise<Worker<Output>> {
+export async function startWorker<Types extends MessageTypes>(
+  ...args: Parameters<typeof makeWorker<Types>>
+): Promise<Worker<Types>> {
   const worker = makeWorker(...args);
   await worker.start();
+  return worker;
+}
+
+/** The same for a handler of batches. */
+export async function startBatchWorker<Types extends MessageTypes>(
+  pgque: Pgque,
+  queue: Queue<Types>,
+  handler: BatchHandler<MessageOf<Types>>,
+  options: BatchWorkerOptions<NoInfer<Types>>,
+): Promise<void> {
+  await makeBatchWorker(pgque, queue, handler, options).start();
+}
+
+export function makeBatchWorker<Types extends MessageTypes>(
+  pgque: Pgque,
+  queue: Queue<Types>,
+  handler: BatchHandler<MessageOf<Types>>,
+  options: BatchWorkerOptions<NoInfer<Types>>,
+): Worker<Types> {
+  const worker = new Worker(pgque, queue, handler, { ...quick, log: silent, ...options });
+  onTestFinished(() => worker.stop());
   return worker;
 }
 

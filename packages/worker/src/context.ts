@@ -1,0 +1,77 @@
+import type { Attempts } from "./attempts.ts";
+import { PgqueError, type Message, type Pgque } from "@pgque/client";
+import type { PoolClient } from "pg";
+import type { HandlerContext } from "./handler.ts";
+import { withFields, type Logger } from "./log.ts";
+
+/** The context of one call. What it has is made when it is asked for: most handlers that are short do not. */
+export class CallContext implements HandlerContext {
+  /** Set while the handler of a transactional worker runs. */
+  transaction: PoolClient | undefined;
+  readonly #pgque: Pgque;
+  readonly #batchId: bigint;
+  readonly #message: Message | undefined;
+  readonly #log: Logger;
+  readonly #attempts: Attempts;
+  #aborter: AbortController | undefined;
+  #aborted: Error | undefined;
+
+  /** `message`: undefined for a handler of batches. */
+  constructor(
+    pgque: Pgque,
+    batchId: bigint,
+    message: Message | undefined,
+    { log, attempts }: { log: Logger; attempts: Attempts },
+  ) {
+    this.#pgque = pgque;
+    this.#batchId = batchId;
+    this.#message = message;
+    this.#log = log;
+    this.#attempts = attempts;
+  }
+
+  get attempt(): number {
+    return this.#message?.attempt ?? 1;
+  }
+
+  get maxRetries(): number {
+    return this.#attempts.maxRetries;
+  }
+
+  get isLastAttempt(): boolean {
+    return this.#message !== undefined && this.#attempts.isLast(this.#message);
+  }
+
+  get signal(): AbortSignal {
+    this.#aborter ??= new AbortController();
+    if (this.#aborted) this.#aborter.abort(this.#aborted);
+    return this.#aborter.signal;
+  }
+
+  get log(): Logger {
+    const { id, attempt } = this.#message ?? {};
+    return withFields(this.#log, id === undefined ? { batch: this.#batchId } : { message: id, attempt });
+  }
+
+  get tx(): PoolClient {
+    if (this.transaction) return this.transaction;
+    throw new PgqueError("INVALID_OPTION", "expected a transactional worker for `context.tx`, this one is not", {
+      hint: "Give the worker `transactional: true`",
+    });
+  }
+
+  /** A function that may be taken off the context. */
+  get send(): HandlerContext["send"] {
+    return (...args) => (this.transaction ? this.#pgque.using(this.transaction) : this.#pgque).send(...args);
+  }
+
+  extend(leaseMs?: number): Promise<boolean> {
+    return this.#pgque.extend(this.#batchId, leaseMs);
+  }
+
+  abort(reason: Error): void {
+    if (this.#aborted) return;
+    this.#aborted = reason;
+    this.#aborter?.abort(reason);
+  }
+}

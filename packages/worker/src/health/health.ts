@@ -1,0 +1,110 @@
+import { PgqueError } from "@pgque/client";
+import type { Part } from "../events/worker-events.ts";
+import type { Failing, Watch } from "./watch.ts";
+
+/** Where a worker is between `start()` and the end of `stop()`. */
+export type WorkerState = "idle" | "starting" | "running" | "stopping" | "stopped";
+
+/** What a worker is asked. */
+export interface HealthOptions {
+  /** For so long the database may not answer and the worker is ready nevertheless, in milliseconds. 0 to 86400000 (a day). Default: 10000. */
+  lostAfterMs?: number | undefined;
+}
+
+/** What a worker has in hand. */
+export interface Load {
+  /** Handlers that run. */
+  running: number;
+  /** For how many milliseconds the longest of them has been running; null when none runs. */
+  oldestRunningMs: number | null;
+  /** Messages received and not handled yet, those being handled included. */
+  held: number;
+  /** Batches that the worker has not finished, and how many of them are handled and only to be settled. */
+  openBatches: number;
+  unsettledBatches: number;
+}
+
+/** How a worker is: nothing but what JSON has. Times are ISO 8601 by this machine's clock. */
+export interface WorkerHealth extends Load {
+  worker: string;
+  queue: string;
+  consumer: string;
+  state: WorkerState;
+  /** False: a part of it has ended though nobody stopped it, and only a restart mends that. */
+  isLive: boolean;
+  /** Whether it is running, and is answered when it receives, settles and keeps its leases, but for the last `lostAfterMs`. */
+  isReady: boolean;
+  /** Why it is not live or not ready; empty when it is both. */
+  reasons: string[];
+  /** Parts that the database does not answer or refuses, since when, and the last error. */
+  failing: { part: Part; since: string; error: string }[];
+  /** The last receive that was answered, whether something was there or not; null before the first. */
+  receivedAt: string | null;
+  /** The last heartbeat that was answered; null before the first, which comes with something to keep. */
+  heartbeatAt: string | null;
+  /** How it waits while there is nothing; null until it first had nothing to do. */
+  waiting: "listening" | "polling" | null;
+}
+
+/** Without these a worker is no use; what it does not maintain or fire, others do. */
+const needed: ReadonlySet<Part> = new Set<Part>(["receiving", "settling", "heartbeat"]);
+
+const noLoad: Load = { running: 0, oldestRunningMs: null, held: 0, openBatches: 0, unsettledBatches: 0 };
+
+/** What `health()` answers. `load`: undefined when the worker does not run. */
+export function healthOf(
+  who: Pick<WorkerHealth, "worker" | "queue" | "consumer">,
+  state: WorkerState,
+  load: Load | undefined,
+  watch: Watch,
+  options: HealthOptions,
+): WorkerHealth {
+  const lostAfterMs = checked(options.lostAfterMs ?? 10_000);
+  const deaths = Array.from(watch.ended, ([part, error]) =>
+    error === undefined ? `${part} has ended` : `${part} has ended: ${textOf(error)}`,
+  );
+  const now = Date.now();
+  // what it last heard before it was stopped is over
+  const failing = load === undefined ? [] : watch.failing;
+  const lost = failing.filter(({ part, sinceMs }) => needed.has(part) && now - sinceMs >= lostAfterMs);
+  const hindrances = state === "running" ? lost.map((part) => lossOf(part, now)) : [stateReasons[state]];
+  const reasons = [...deaths, ...hindrances];
+  return {
+    ...who,
+    state,
+    isLive: deaths.length === 0,
+    isReady: reasons.length === 0,
+    reasons,
+    failing: failing.map(({ part, sinceMs, error }) => ({ part, since: timeOf(sinceMs), error: textOf(error) })),
+    receivedAt: watch.receivedAtMs === undefined ? null : timeOf(watch.receivedAtMs),
+    heartbeatAt: watch.heartbeatAtMs === undefined ? null : timeOf(watch.heartbeatAtMs),
+    waiting: watch.waiting ?? null,
+    ...(load ?? noLoad),
+  };
+}
+
+const stateReasons: Readonly<Record<Exclude<WorkerState, "running">, string>> = {
+  idle: "it has not been started, or failed to start",
+  starting: "it is starting",
+  stopping: "it is stopping",
+  stopped: "it has been stopped",
+};
+
+function lossOf({ part, sinceMs, error }: Failing, nowMs: number): string {
+  const seconds = Math.round((nowMs - sinceMs) / 1000);
+  return `${part} has had no good answer from the database for ${seconds} s: ${textOf(error)}`;
+}
+
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error);
+}
+
+function timeOf(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function checked(lostAfterMs: number): number {
+  if (lostAfterMs >= 0 && lostAfterMs <= 86_400_000) return lostAfterMs;
+  const problem = `expected \`lostAfterMs\` to be a number from 0 to 86400000, got: ${String(lostAfterMs)}`;
+  throw new PgqueError("INVALID_OPTION", `health: ${problem}`, { details: { problems: [problem] } });
+}

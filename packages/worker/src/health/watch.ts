@@ -1,0 +1,107 @@
+import { Events } from "../events/events.ts";
+import type { Part } from "../events/worker-events.ts";
+import type { Logger } from "../log.ts";
+
+/** A part that is not answered. */
+export interface Failing {
+  part: Part;
+  sinceMs: number;
+  error: unknown;
+}
+
+/** What the parts of a worker say of themselves: kept for `health()`, and told to listeners. */
+export class Watch {
+  readonly events: Events;
+  /** Times are those of `Date.now()`. */
+  receivedAtMs: number | undefined;
+  heartbeatAtMs: number | undefined;
+  /** How it waits while there is nothing; undefined until it first had nothing to do. */
+  waiting: "listening" | "polling" | undefined;
+  readonly #log: Logger;
+  readonly #failing = new Map<Part, Failing>();
+  readonly #ended = new Map<Part, unknown>();
+
+  constructor(log: Logger, events: Events = new Events(log)) {
+    this.#log = log;
+    this.events = events;
+  }
+
+  /** Parts that are not answered. */
+  get failing(): readonly Failing[] {
+    return [...this.#failing.values()];
+  }
+
+  /** Parts that have ended though nobody stopped them, and why. */
+  get ended(): ReadonlyMap<Part, unknown> {
+    return this.#ended;
+  }
+
+  /** A worker that starts again has nothing to do with what was. */
+  begin(): void {
+    this.#failing.clear();
+    this.#ended.clear();
+    this.receivedAtMs = undefined;
+    this.heartbeatAtMs = undefined;
+    this.waiting = undefined;
+  }
+
+  received(count: number): void {
+    this.receivedAtMs = Date.now();
+    this.answered("receiving");
+    this.events.emit("received", () => ({ count }));
+  }
+
+  heartbeat(): void {
+    this.heartbeatAtMs = Date.now();
+  }
+
+  waits(how: "listening" | "polling"): void {
+    if (this.waiting === how) return;
+    this.waiting = how;
+    this.events.emit(how, () => ({}));
+  }
+
+  answered(part: Part): void {
+    const failing = this.#failing.get(part);
+    if (failing === undefined) return;
+    this.#failing.delete(part);
+    this.events.emit("databaseBack", () => ({ part, lostForMs: Date.now() - failing.sinceMs }));
+  }
+
+  failed(part: Part, error: unknown): void {
+    const sinceMs = this.#failing.get(part)?.sinceMs;
+    this.#failing.set(part, { part, sinceMs: sinceMs ?? Date.now(), error });
+    if (sinceMs === undefined) this.events.emit("databaseLost", () => ({ part, error }));
+  }
+
+  /**
+   * Notes and logs when a loop fails, or ends before the signal is aborted: no error of the database does that, only a bug. What is returned
+   * ends with the loop and never rejects, so that the rest of the worker can be stopped as ever.
+   */
+  async loop(part: Part, running: Promise<unknown>, stopping: AbortSignal): Promise<void> {
+    let error: unknown;
+    try {
+      await running;
+      if (stopping.aborted) return;
+    } catch (thrown) {
+      error = thrown;
+    }
+    this.#ended.set(part, error);
+    this.#log.error(`${part} has ended, the worker has to be started anew`, { error });
+  }
+}
+
+/** Who hears whether a part is answered. */
+export type Answers = Pick<Watch, "answered" | "failed">;
+
+/** Tells what is about several workers to each. `of`: those of just then. */
+export function answersOf(of: () => Iterable<Watch>): Answers {
+  return {
+    answered: (part) => {
+      for (const watch of of()) watch.answered(part);
+    },
+    failed: (part, error) => {
+      for (const watch of of()) watch.failed(part, error);
+    },
+  };
+}

@@ -1,0 +1,128 @@
+import type { Pgque, Queue } from "@pgque/client";
+import { Backoff } from "./backoff.ts";
+import { Ear } from "./ear.ts";
+import type { ResolvedOptions } from "./options.ts";
+
+/**
+ * How long an answer on the connection that listens may take at most: it is asked for nothing that takes long, and while heartbeats name a
+ * session that is over, messages are taken from a worker that lives.
+ */
+const answerMsMax = 5000;
+
+/** A worker that wants to be woken. */
+export interface Listener {
+  readonly queue: Queue;
+  readonly options: Pick<ResolvedOptions, "answerTimeoutMs" | "log">;
+  /** Something was sent to its queue, or the connection has come or gone: whoever sleeps has to think again. */
+  wake(): void;
+}
+
+/** The channel that the senders of a queue notify. */
+export const channelOf = (queue: Queue): string => `pgque_${queue.name}`;
+
+/**
+ * The connection on which the workers of a `Pgque` listen, all on the same. Opened for the first of them and closed after the last; one that
+ * is lost is replaced. Where what is sent does not arrive, behind a transaction pooler say, it says so and the workers poll.
+ */
+export class Line {
+  readonly #pgque: Pgque;
+  readonly #onSession: () => void;
+  readonly #listeners = new Set<Listener>();
+  #ear: Ear | undefined;
+  #isDeaf = false;
+  /** Of the time from the first listener to the last. */
+  #over = new AbortController();
+
+  /** `onSession`: the session that heartbeats are to name is another, or there is none. */
+  constructor(pgque: Pgque, onSession: () => void) {
+    this.#pgque = pgque;
+    this.#onSession = onSession;
+  }
+
+  /** Undefined: there is no connection just now, or nothing arrives on it. */
+  get ear(): Ear | undefined {
+    return this.#ear?.lost.aborted === true ? undefined : this.#ear;
+  }
+
+  join(listener: Listener): void {
+    this.#listeners.add(listener);
+    if (this.#isDeaf) this.#sayDeaf(listener);
+    if (this.#listeners.size > 1) return;
+    this.#over = new AbortController();
+    void this.#listen(this.#over.signal);
+  }
+
+  leave(listener: Listener): void {
+    this.#listeners.delete(listener);
+    const channel = channelOf(listener.queue);
+    if (this.#listeners.size > 0) {
+      if (!this.#of(channel).length) this.#ear?.unlisten(channel);
+      return;
+    }
+    this.#isDeaf = false;
+    this.#ear = undefined;
+    this.#over.abort();
+  }
+
+  /** Never rejects; ends with the last listener. */
+  async #listen(over: AbortSignal): Promise<void> {
+    const backoff = new Backoff();
+    const events = { answerMs: () => this.#answerMs(), heard: (channel: string) => this.#wake(this.#of(channel)) };
+    while (!over.aborted) {
+      try {
+        const ear = await Ear.open(this.#pgque, events, over);
+        if (over.aborted) return;
+        if (ear === undefined) {
+          this.#isDeaf = true;
+          for (const listener of this.#listeners) this.#sayDeaf(listener);
+          return;
+        }
+        backoff.reset();
+        await this.#use(ear, over);
+      } catch (error) {
+        this.#say("listening failed, will try again", error);
+      }
+      await backoff.wait(over);
+    }
+  }
+
+  /** Until it is lost. */
+  async #use(ear: Ear, over: AbortSignal): Promise<void> {
+    if (ear.lost.aborted) return;
+    this.#ear = ear;
+    this.#changed();
+    const lose = (): void => ear.lose();
+    over.addEventListener("abort", lose);
+    await new Promise<void>((resolve) => ear.lost.addEventListener("abort", () => resolve()));
+    over.removeEventListener("abort", lose);
+    if (over.aborted) return;
+    this.#ear = undefined;
+    this.#say("connection that listens is lost", ear.lost.reason);
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.#onSession();
+    this.#wake(this.#listeners);
+  }
+
+  #wake(listeners: Iterable<Listener>): void {
+    for (const listener of listeners) listener.wake();
+  }
+
+  #of(channel: string): Listener[] {
+    return Array.from(this.#listeners).filter(({ queue }) => channelOf(queue) === channel);
+  }
+
+  #answerMs(): number {
+    return Math.min(answerMsMax, ...Array.from(this.#listeners, ({ options }) => options.answerTimeoutMs));
+  }
+
+  #say(what: string, error: unknown): void {
+    for (const { queue, options } of this.#listeners) options.log.debug(what, { queue: queue.name, error });
+  }
+
+  #sayDeaf({ queue, options }: Listener): void {
+    options.log.info("notifications do not arrive here, the worker polls", { queue: queue.name });
+  }
+}

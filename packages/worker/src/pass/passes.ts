@@ -1,0 +1,66 @@
+import type { Pgque, Queue } from "@pgque/client";
+import type { AnyHandler } from "../handler.ts";
+import type { ResolvedOptions } from "../options.ts";
+import { Pass, type PassSettings } from "./pass.ts";
+import type { RunOnceOptions, DrainOptions } from "./pass-options.ts";
+import type { RunSummary } from "./summary.ts";
+
+/** The calls of `runOnce` and `drain` of one worker that are under way. */
+export class Passes {
+  readonly #pgque: Pgque;
+  readonly #queue: Queue;
+  readonly #handler: AnyHandler;
+  readonly #options: ResolvedOptions;
+  readonly #name: string;
+  readonly #prepare: () => Promise<void>;
+  readonly #running = new Set<Promise<unknown>>();
+  #stop = new AbortController();
+  #begun = 0;
+
+  /** `prepare`: sees to it that queue and consumer are there. */
+  constructor(
+    pgque: Pgque,
+    queue: Queue,
+    handler: AnyHandler,
+    options: ResolvedOptions,
+    name: string,
+    prepare: () => Promise<void>,
+  ) {
+    this.#pgque = pgque;
+    this.#queue = queue;
+    this.#handler = handler;
+    this.#options = options;
+    this.#name = name;
+    this.#prepare = prepare;
+  }
+
+  /** `forced`: aborted, the end of a pass that is stopped waits for no handler. */
+  async run(
+    { throwOnFailure = false, signal }: RunOnceOptions | DrainOptions,
+    forced: AbortSignal,
+    work: (pass: Pass) => Promise<RunSummary>,
+  ): Promise<RunSummary> {
+    const stopping = AbortSignal.any([this.#stop.signal, ...(signal ? [signal] : [])]);
+    const running = this.#run({ throwOnFailure, signal: stopping, forced }, work);
+    this.#running.add(running);
+    try {
+      return await running;
+    } finally {
+      this.#running.delete(running);
+    }
+  }
+
+  /** Ends them as an aborted signal does. Never rejects. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    this.#stop = new AbortController();
+    await Promise.allSettled(this.#running);
+  }
+
+  async #run(settings: Omit<PassSettings, "name">, work: (pass: Pass) => Promise<RunSummary>): Promise<RunSummary> {
+    await this.#prepare();
+    this.#begun += 1;
+    const name = `${this.#name}:once-${this.#begun}`;
+    return work(new Pass(this.#pgque, this.#queue, this.#handler, this.#options, { ...settings, name }));
+  }
+}

@@ -1,0 +1,143 @@
+import type { Pgque } from "@pgque/client";
+import { answered, within } from "./answer.ts";
+import { answersOf } from "./health/watch.ts";
+import type { Heartbeat } from "./heartbeat.ts";
+import type { Line } from "./line.ts";
+import { shared } from "./log.ts";
+import { repeat } from "./repeat.ts";
+
+/** A heartbeat counts for this many intervals: two may be lost. */
+const intervalsAlive = 3;
+
+/**
+ * The heartbeats of the workers that have the same interval, in one statement. It goes out on the line, so that handlers that have all
+ * connections of the pool cannot let leases lapse; through the pool where there is no line, or it does not answer. Without a lease to keep
+ * nothing is sent but the question whether the line is there.
+ */
+export class Pulse {
+  readonly #pgque: Pgque;
+  readonly #intervalMs: number;
+  readonly #line: Line | undefined;
+  readonly #members = new Set<Heartbeat>();
+  readonly #log = shared(() => Array.from(this.#members, ({ options }) => options.log));
+  readonly #watch = answersOf(() => Array.from(this.#members, ({ options }) => options.watch));
+  /** Of the time from the first member to the last. */
+  #over = new AbortController();
+  /** When each name's latest heartbeat was sent, and which session it named. */
+  readonly #sent = new Map<string, { atMs: number; session: string | undefined }>();
+  /** Whether a session was ever named: behind a pooler there is none. */
+  #hasNamed = false;
+  /** Names whose heartbeat does not wait for the interval. */
+  readonly #urgent = new Set<string>();
+  #urgentSent: Promise<void> | undefined;
+  #beaten: Promise<void> = Promise.resolve();
+
+  /** `line`: undefined for workers that do not listen. */
+  constructor(pgque: Pgque, intervalMs: number, line: Line | undefined) {
+    this.#pgque = pgque;
+    this.#intervalMs = intervalMs;
+    this.#line = line;
+  }
+
+  join(member: Heartbeat): void {
+    this.#members.add(member);
+    if (this.#members.size > 1) return;
+    this.#over = new AbortController();
+    const said = { log: this.#log, watch: this.#watch };
+    void repeat("heartbeat", this.#intervalMs, said, this.#over.signal, () => (this.#beaten = this.#beat()));
+  }
+
+  /** Resolves when nothing is being sent that may be the member's. */
+  async leave(member: Heartbeat): Promise<void> {
+    this.#members.delete(member);
+    if (this.#members.size === 0) this.#over.abort();
+    // what fails has been said
+    await Promise.allSettled([this.#beaten, this.#urgentSent]);
+  }
+
+  /**
+   * The first after a rest does not wait for the next interval: a crash is to be noticed at once. Nor does the first after another session: what is
+   * held under a name whose latest heartbeat named one that is over is taken away.
+   */
+  received(name: string): void {
+    const session = this.#session;
+    if (session === undefined && !this.#hasNamed) return;
+    const latest = this.#sent.get(name);
+    const isRecent = latest !== undefined && performance.now() - latest.atMs < this.#intervalMs;
+    if (isRecent && latest.session === session) return;
+    this.#tell([name]);
+  }
+
+  /** There is one now, or the one that the last heartbeats named is over and their workers are not. */
+  sessionChanged(): void {
+    this.#tell(this.#names());
+  }
+
+  /** What heartbeats name just now. */
+  get #session(): string | undefined {
+    return this.#line?.ear?.session;
+  }
+
+  #noteSent(names: Iterable<string>): void {
+    const sent = { atMs: performance.now(), session: this.#session };
+    this.#hasNamed ||= sent.session !== undefined;
+    for (const name of names) this.#sent.set(name, sent);
+  }
+
+  #names(): Set<string> {
+    return new Set(Array.from(this.#members, ({ names }) => names).flat());
+  }
+
+  async #beat(): Promise<void> {
+    const names = this.#names();
+    for (const name of this.#sent.keys()) if (!names.has(name)) this.#sent.delete(name);
+    // a line that is lost says so itself
+    if (names.size === 0) await this.#line?.ear?.ping().catch(() => undefined);
+    else await this.#send([...names]);
+  }
+
+  /** Without waiting; what fails is sent again with the next interval. What comes while some are sent goes together. */
+  #tell(names: Iterable<string>): void {
+    const told = [...names];
+    this.#noteSent(told);
+    for (const name of told) this.#urgent.add(name);
+    this.#urgentSent ??= this.#sendUrgent().finally(() => (this.#urgentSent = undefined));
+  }
+
+  async #sendUrgent(): Promise<void> {
+    while (this.#urgent.size > 0) {
+      const names = [...this.#urgent];
+      this.#urgent.clear();
+      await this.#send(names).catch((error: unknown) => this.#log.debug("heartbeat failed, will try again", { error }));
+    }
+  }
+
+  async #send(names: string[]): Promise<void> {
+    await this.#sendNames(names);
+    for (const { options, names: held } of this.#members) if (held.length > 0) options.watch.heartbeat();
+  }
+
+  async #sendNames(names: string[]): Promise<void> {
+    this.#noteSent(names);
+    const ttlMs = intervalsAlive * this.#intervalMs;
+    const limitMs = this.#limitMs();
+    const ear = this.#line?.ear;
+    if (ear !== undefined && ear.silentForMs < limitMs) {
+      try {
+        return await within(
+          limitMs,
+          ear.ask(({ runtime }) => runtime.heartbeat(names, ttlMs, ear.session)),
+        );
+      } catch (error) {
+        this.#log.debug("heartbeat failed on the connection that listens, trying the pool", { error });
+      }
+    }
+    await answered(limitMs, (signal) => this.#pgque.runtime.heartbeat(names, ttlMs, this.#session, { signal }));
+  }
+
+  /** The next one is due by then, and a connection that does not answer is not to be the end of a lease. */
+  #limitMs(): number {
+    const answerTimeoutsMs = Array.from(this.#members, ({ options }) => options.answerTimeoutMs);
+    return Math.min(Math.max(this.#intervalMs, 1000), ...answerTimeoutsMs);
+  }
+}

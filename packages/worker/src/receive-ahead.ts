@@ -1,0 +1,33 @@
+import type { Batch, Pgque, Queue } from "@pgque/client";
+import { answered } from "./answer.ts";
+import type { Executor } from "./executor.ts";
+import type { ResolvedOptions } from "./options.ts";
+
+/** What a receive brought. */
+export interface Received {
+  batch: Batch;
+  /** How many messages that are, invalid ones included. */
+  count: number;
+  /** As many, or as much, as was asked for: there may be more. */
+  isFull: boolean;
+}
+
+/** Receives what the executor has room for, `most` messages at most. `worker`: the name that the lease is held under. */
+export async function receiveAhead(
+  pgque: Pgque,
+  queue: Queue,
+  options: ResolvedOptions,
+  executor: Executor,
+  worker: string,
+  most = Number.POSITIVE_INFINITY,
+): Promise<Received> {
+  const { consumer, leaseMs, batchSize, prefetch, prefetchBytes, answerTimeoutMs } = options;
+  const max = Math.max(1, Math.min(batchSize, prefetch - executor.held, most));
+  const maxBytes = Math.max(1, prefetchBytes - executor.heldBytes);
+  const batch = await answered(answerTimeoutMs, (signal) =>
+    pgque.receive(queue, { consumer, max, maxBytes, worker, leaseMs, signal }),
+  );
+  const count = batch.messages.length + batch.invalid.length;
+  const bytes = batch.payloadBytes.reduce((sum, of) => sum + of, 0);
+  return { batch, count, isFull: count >= max || bytes >= maxBytes };
+}

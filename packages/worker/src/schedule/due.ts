@@ -1,0 +1,40 @@
+import type { Missed, Schedule } from "@pgque/client";
+import type { Times } from "./times.ts";
+
+/** The database remembers firings for a day; a minute less, so that what is on its way to it does not become too old. */
+const memoryMs = 86_400_000 - 60_000;
+
+/** So late a time is not missed but being fired: a worker may have been busy, or the database away for a failover. */
+const graceMs = 10_000;
+
+/**
+ * The times of a schedule that are to be fired now, the earliest first: those that have just come, and of those that were missed since it
+ * was changed or fired last as many as it says, the latest.
+ *
+ * All that this goes by is in the database: a worker that starts knows what one knows that has been running.
+ */
+export function dueTimes(
+  times: Times,
+  { missed, changedAt, lastFiredAt }: Pick<Schedule, "missed" | "changedAt" | "lastFiredAt">,
+  now: Date,
+): Date[] {
+  const nowMs = now.getTime();
+  const sinceMs = Math.max(lastFiredAt?.getTime() ?? 0, changedAt.getTime(), nowMs - memoryMs);
+  const due: Date[] = [];
+  for (const at of times.back(nowMs)) {
+    const isEnough = due.length >= mostOf(missed) && isMissed(at, now);
+    if (at.getTime() <= sinceMs || isEnough) break;
+    due.unshift(at);
+  }
+  return due;
+}
+
+/** Whether a time came so long ago that its schedule's `missed` decides. */
+export function isMissed(at: Date, now: Date): boolean {
+  return now.getTime() - at.getTime() > graceMs;
+}
+
+function mostOf(missed: Missed): number {
+  if (missed === "skip") return 0;
+  return missed === "once" ? 1 : missed.all;
+}

@@ -1,0 +1,133 @@
+import { PgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
+import { systemClock } from "../clock.ts";
+import type { WorkerEvents } from "../events/worker-events.ts";
+import type { Logger } from "../log.ts";
+import type { ResolvedOptions } from "../options.ts";
+import { repeat } from "../repeat.ts";
+import { isMissed } from "./due.ts";
+import { ownFirings, sharedFirings, type Firings } from "./firings.ts";
+import { Plan } from "./plan.ts";
+
+/** How soon a schedule that somebody else has set is noticed, at the latest. */
+const rereadMs = 30_000;
+
+/** Workers come to a time within so long of each other: most find that it has been fired, and ask for no more. */
+const spreadMs = 100;
+
+/** A clock that is set by hand is not asked when nothing is due: whoever sets it has schedules read anew. */
+const dayMs = 86_400_000;
+
+/** Fires the schedules of a queue as their times come, until it is stopped. Every worker does; of all of them one sends. */
+export async function startScheduler(
+  pgque: Pgque,
+  queue: Queue,
+  options: Pick<ResolvedOptions, "log" | "clock" | "watch">,
+  stopping: AbortSignal,
+): Promise<void> {
+  const { log, clock, watch } = options;
+  const isShared = clock === systemClock;
+  const firings = isShared ? sharedFirings(pgque, queue) : ownFirings(pgque, queue, clock);
+  const scheduler = new Scheduler(queue, log, firings, (fired) => watch.events.emit("fired", () => fired));
+  // a clock that is set by hand knows from now on for whom it has to wait
+  if (!isShared) await clock.wait(0, stopping);
+  const round = async () => {
+    const waitMs = await scheduler.round(await firings.now(), stopping);
+    return isShared ? waitMs + Math.random() * spreadMs : waitMs;
+  };
+  return repeat("scheduling", isShared ? rereadMs : dayMs, options, stopping, round, (ms, signal) =>
+    clock.wait(ms, signal),
+  );
+}
+
+/** An expression that has been read. Without a plan it is no use, which has been said. */
+interface Known {
+  cron: string;
+  timeZone: string;
+  plan: Plan | undefined;
+}
+
+/** Works in rounds. Each goes by the clock and the schedules of its firings as they are then; from the one before it has expressions that it has read. */
+export class Scheduler {
+  readonly #queue: Queue;
+  readonly #log: Logger;
+  readonly #firings: Firings;
+  readonly #fired: (fired: WorkerEvents["fired"]) => void;
+  #known = new Map<string, Known>();
+
+  /** `fired` is told of each firing that sent. */
+  constructor(
+    queue: Queue,
+    log: Logger,
+    firings: Firings,
+    fired: (fired: WorkerEvents["fired"]) => void = () => undefined,
+  ) {
+    this.#queue = queue;
+    this.#log = log;
+    this.#firings = firings;
+    this.#fired = fired;
+  }
+
+  /**
+   * Fires what is due.
+   *
+   * @param now by the clock that firings go by
+   * @returns in how many milliseconds the next time comes; 0 after firing, which takes time; Infinity: nothing is scheduled
+   */
+  async round(now: Date, stopping: AbortSignal): Promise<number> {
+    const schedules = await this.#firings.schedules();
+    this.#known = new Map(schedules.map((schedule) => [schedule.name, this.#read(schedule)]));
+    const planned = schedules.flatMap((schedule) => {
+      const plan = this.#known.get(schedule.name)?.plan;
+      return plan === undefined || !schedule.enabled ? [] : [{ plan, schedule, due: plan.due(schedule, now) }];
+    });
+    // one that has much to make good does not hold up the others
+    planned.sort((one, other) => one.due.length - other.due.length);
+    let hasFired = false;
+    for (const { schedule, due } of planned) if (await this.#fireAll(schedule, due, now, stopping)) hasFired = true;
+    return hasFired ? 0 : Math.min(...planned.map(({ plan }) => plan.waitMs(now)));
+  }
+
+  #read(schedule: Schedule): Known {
+    const { name, cron, timeZone } = schedule;
+    const known = this.#known.get(name);
+    if (known?.cron === cron && known.timeZone === timeZone) return known;
+    try {
+      return { cron, timeZone, plan: new Plan(schedule) };
+    } catch (error) {
+      const about = { queue: this.#queue.name, schedule: name };
+      this.#log.error("schedule cannot be fired, set it anew", { ...about, error });
+      return { cron, timeZone, plan: undefined };
+    }
+  }
+
+  /** Whether anything was fired. The earliest first, so that another worker can go on where this one ends. */
+  async #fireAll(schedule: Schedule, due: Date[], now: Date, stopping: AbortSignal): Promise<boolean> {
+    let hasFired = false;
+    for (const at of due) {
+      if (stopping.aborted || !(await this.#fire(schedule, at, now))) break;
+      hasFired = true;
+    }
+    return hasFired;
+  }
+
+  /** False: the database refuses it, for reasons of this schedule alone. */
+  async #fire(schedule: Schedule, at: Date, now: Date): Promise<boolean> {
+    const about = { queue: this.#queue.name, schedule: schedule.name, fireAt: at.toISOString() };
+    try {
+      const id = await this.#firings.fire(schedule, at);
+      if (id === null) this.#log.debug("schedule was fired by another worker", about);
+      else if (isMissed(at, now))
+        this.#log.info("schedule fired for a time that was missed", { ...about, message: id });
+      else this.#log.debug("schedule fired", { ...about, message: id });
+      if (id !== null) this.#fired({ schedule: schedule.name, at, messageId: id });
+      return true;
+    } catch (error) {
+      if (!(error instanceof PgqueError) || !ofOneSchedule.has(error.code)) throw error;
+      this.#log.error("schedule could not be fired, will try again", { ...about, error });
+      return false;
+    }
+  }
+}
+
+/** It was removed a moment ago, its queue has become stricter, or it is not for this role. */
+const ofOneSchedule = new Set(["INVALID_ARGUMENT", "ACCESS_DENIED"]);

@@ -1,0 +1,74 @@
+import { inspect } from "node:util";
+import { PgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
+import { sendFiring } from "../schedule/firings.ts";
+import { Times } from "../schedule/times.ts";
+
+/** Which times of which schedules `fireSchedules` fires. */
+export interface FireSchedulesOptions {
+  /** The times up to this one, it included. At most 10000 in all. */
+  until: Date;
+  /** The times after this one. Default: now. */
+  from?: Date | undefined;
+  /** Of this schedule alone. Default: of all that are enabled. */
+  name?: string | undefined;
+}
+
+/** A time of a schedule that was fired. */
+export interface FiredSchedule {
+  name: string;
+  fireAt: Date;
+  /** The message that was sent. */
+  messageId: bigint;
+}
+
+const timesMax = 10_000;
+
+/**
+ * Sends what the schedules of a queue send between two times, in the order of the times, whatever the clock says: for a test that then drains the
+ * queue. Nothing is recorded: workers that run fire their times as ever, and to call it twice sends twice. The role must be one that may send.
+ *
+ * @returns what was fired, the earliest first
+ * @throws PgqueError INVALID_OPTION, QUEUE_NOT_FOUND
+ * @example
+ * await fireSchedules(pgque, reports, { until: new Date(Date.now() + 86_400_000) });
+ * const { done } = await worker.drain();
+ */
+export async function fireSchedules(
+  pgque: Pgque,
+  queue: Queue,
+  options: FireSchedulesOptions,
+): Promise<FiredSchedule[]> {
+  const { until, from = new Date(), name } = options;
+  for (const [option, value] of Object.entries({ until, from }))
+    if (!(value instanceof Date) || Number.isNaN(value.getTime()))
+      refuse(`expected \`${option}\` to be a valid Date, got: ${inspect(value)}`);
+  const schedules = (await pgque.schedules.list(queue)).filter(
+    (schedule) => schedule.enabled && (name === undefined || schedule.name === name),
+  );
+  if (name !== undefined && schedules.length === 0)
+    refuse(`expected \`name\` to be an enabled schedule of queue ${queue.name}, got: ${inspect(name)}`);
+  const due = schedules.flatMap((schedule) => timesBetween(schedule, from, until).map((at) => ({ schedule, at })));
+  if (due.length > timesMax)
+    refuse(`expected at most ${timesMax} times between \`from\` and \`until\`, got: ${due.length}`);
+  due.sort((one, other) => one.at.getTime() - other.at.getTime());
+  const fired: FiredSchedule[] = [];
+  for (const { schedule, at } of due)
+    fired.push({ name: schedule.name, fireAt: at, messageId: await sendFiring(pgque, schedule, at) });
+  return fired;
+}
+
+/** One more than are allowed, at most. */
+function timesBetween({ cron, timeZone }: Schedule, from: Date, until: Date): Date[] {
+  const times = new Times(cron, timeZone);
+  const found: Date[] = [];
+  let [at] = times.after(from.getTime(), 1);
+  while (at !== undefined && at <= until && found.length <= timesMax) {
+    found.push(at);
+    [at] = times.after(at.getTime(), 1);
+  }
+  return found;
+}
+
+function refuse(problem: string): never {
+  throw new PgqueError("INVALID_OPTION", `fireSchedules: ${problem}`, { details: { problems: [problem] } });
+}

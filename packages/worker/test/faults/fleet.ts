@@ -1,0 +1,248 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { Pgque, defineQueue } from "@pgque/client";
+import type { WorkerOptions } from "@pgque/worker";
+import { Client, type PoolConfig } from "pg";
+import { expect } from "vitest";
+import { until } from "../../../../test/support/until.ts";
+import { Ledger, ledgerOfProcess, type Note } from "./ledger.ts";
+import { spins, verdictOf, type Verdict } from "./verdict.ts";
+
+export interface FleetOptions {
+  /** Where the test itself connects to. */
+  url: string;
+  /** Where workers connect to. Default: `url`. */
+  workersUrl?: string;
+  /** Where senders and readers connect to. Default: `url`. */
+  sendersUrl?: string;
+  /** How many worker processes. Default: 4. */
+  workers?: number;
+  /** How many senders. Default: 2. */
+  senders?: number;
+  /** How many processes receive for an ordered consumer. With any, the queue is one by key. Default: 0. */
+  readers?: number;
+  /** Options of the workers; `pool`: they are given a pool of the application's, with these options. */
+  options?: WorkerOptions & { pool?: PoolConfig };
+}
+
+/** Small batches, so that what may be in flight is little. */
+const small = {
+  concurrency: 5,
+  prefetch: 10,
+  batchSize: 5,
+  leaseMs: 5000,
+  heartbeatIntervalMs: 1000,
+  answerTimeoutMs: 5000,
+};
+
+/**
+ * What a worker with those options may have handled without the database knowing: parts of as many batches as it has handlers, of what it has
+ * prefetched, and of the eight batches that wait to be settled.
+ */
+const inFlightMax = small.concurrency * small.batchSize + small.prefetch + 8 * small.batchSize;
+
+/** Senders, workers and readers of one queue, each a process of its own, and their ledger. */
+export class Fleet implements AsyncDisposable {
+  readonly queue = `q-${randomBytes(4).toString("hex")}`;
+  readonly folder = mkdtempSync(path.join(os.tmpdir(), "pgque-fleet-"));
+  readonly ledger = new Ledger(this.folder);
+  readonly workers: ChildProcess[] = [];
+  readonly senders: ChildProcess[] = [];
+  readonly readers: ChildProcess[] = [];
+  readonly pgque: Pgque;
+  readonly #options: FleetOptions;
+  #note: Note | undefined;
+  readonly #killed = new Set<ChildProcess>();
+
+  private constructor(options: FleetOptions) {
+    this.#options = options;
+    this.pgque = new Pgque(options.url, { retryForMs: 60_000 });
+  }
+
+  /** Starts a fleet, and waits until each of its workers and readers has handled something. */
+  static async start(options: FleetOptions): Promise<Fleet> {
+    const { workers = 4, senders = 2, readers = 0 } = options;
+    const fleet = new Fleet(options);
+    try {
+      await fleet.#makeQueue();
+      for (let i = 0; i < workers; i += 1) fleet.startWorker();
+      for (let i = 0; i < readers; i += 1) fleet.#startReader();
+      for (let i = 0; i < senders; i += 1) fleet.#startSender();
+      if (senders > 0) for (const child of [...fleet.workers, ...fleet.readers]) await fleet.works(child);
+      return fleet;
+    } catch (error) {
+      await fleet[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  startWorker(options: FleetOptions["options"] = {}): ChildProcess {
+    const { url, workersUrl = url } = this.#options;
+    const given = JSON.stringify({ ...small, ...this.#options.options, ...options });
+    return this.#spawn(this.workers, "worker", workersUrl, [given]);
+  }
+
+  /** Waits until a worker or reader has handled something that it had not handled just now. */
+  async works(child: ChildProcess): Promise<void> {
+    const about = { pid: child.pid ?? 0 };
+    const before = this.ledger.count("handled", about);
+    await until(
+      () => {
+        if (hasEnded(child))
+          throw new Error(`process ${child.pid} has ended with ${child.exitCode ?? child.signalCode}`);
+        return this.ledger.count("handled", about) > before;
+      },
+      `process ${child.pid} handles something`,
+      60_000,
+    );
+  }
+
+  /** Waits until all that are not killed go on handling. */
+  async allWork(): Promise<void> {
+    const alive = [...this.workers, ...this.readers].filter((child) => !this.#killed.has(child));
+    await Promise.all(alive.map((child) => this.works(child)));
+  }
+
+  /** What the batches hold that are open under the name of a process. */
+  async inFlight(child: ChildProcess): Promise<Set<string>> {
+    const { rows } = await this.pgque.pool.query(
+      `select m.payload
+         from pgque.queue q
+        cross join lateral pgque.open_batches(q.id) b
+        cross join lateral pgque.batch_messages(b.batch_id) m
+        where q.name = $1 and starts_with(b.worker, $2)`,
+      [this.queue, `${os.hostname()}:${child.pid}:`],
+    );
+    return new Set(rows.map(({ payload }) => JSON.parse(payload)));
+  }
+
+  /** Whether a heartbeat of a worker has named a session, whose end tells that the worker is dead. */
+  async holdsSession(child: ChildProcess): Promise<boolean> {
+    const { rowCount } = await this.pgque.pool.query(
+      "select from pgque.heartbeat h where starts_with(h.worker, $1) and h.session is not null",
+      [`${os.hostname()}:${child.pid}:`],
+    );
+    return rowCount !== 0;
+  }
+
+  /** Sends one message for the test itself. */
+  async send(what: string): Promise<void> {
+    const note = (this.#note ??= ledgerOfProcess(this.folder));
+    note("sending", what);
+    await this.pgque.send(this.queue, what);
+    note("sent", what);
+  }
+
+  async kill(child: ChildProcess): Promise<void> {
+    this.#killed.add(child);
+    child.kill("SIGKILL");
+    await exitOf(child);
+  }
+
+  /** Lets the handlers of a worker go on that hold a message. */
+  open(child: ChildProcess): void {
+    writeFileSync(path.join(this.folder, `open-${child.pid}`), "");
+  }
+
+  /**
+   * Ends the senders, waits until everything is handled and settled, and ends the others: all that were not killed must still be there and
+   * end well. Nothing may be lost, made up or out of order, and nothing have spun.
+   */
+  async verdict(): Promise<Verdict> {
+    await end(this.senders);
+    const consumers = this.readers.length > 0 ? ["default", "ordered"] : ["default"];
+    await until(() => this.#isDrained(), "everything is handled and settled", 60_000);
+    const left = [...this.workers, ...this.readers].filter((child) => !this.#killed.has(child));
+    expect(left.map(({ exitCode, signalCode }) => exitCode ?? signalCode)).toEqual(left.map(() => null));
+    await end(left);
+    const { deadLetters } = await this.pgque.queues.status(this.queue);
+    expect(deadLetters).toBe(0);
+    const entries = this.ledger.read();
+    for (const consumer of consumers) {
+      const { lost, phantom } = verdictOf(entries, consumer);
+      expect({ consumer, lost, phantom }).toEqual({ consumer, lost: [], phantom: [] });
+    }
+    expect(verdictOf(entries, "ordered").outOfOrder).toEqual([]);
+    expect(spins(entries)).toEqual([]);
+    return verdictOf(entries, "default");
+  }
+
+  /** As `verdict`, after so many faults that each hit all workers. */
+  async verdictAfter(faults: number): Promise<Verdict> {
+    const verdict = await this.verdict();
+    expect(verdict.duplicates.length).toBeLessThanOrEqual(faults * this.workers.length * inFlightMax);
+    return verdict;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const children = [...this.workers, ...this.senders, ...this.readers];
+    for (const child of children) child.kill("SIGKILL");
+    await Promise.all(children.map(exitOf));
+    await this.pgque.close();
+    rmSync(this.folder, { recursive: true });
+  }
+
+  async #makeQueue(): Promise<void> {
+    const { pgque, queue } = this;
+    await pgque.ensure(defineQueue(queue, this.#definition));
+    await pgque.subscribe(queue, "default");
+    if (this.#definition.laneBy) await pgque.subscribe(queue, "ordered", { mode: "ordered" });
+  }
+
+  get #definition(): { maxRetries: number; laneBy?: "key" } {
+    return { maxRetries: 100, ...(this.#options.readers && { laneBy: "key" as const }) };
+  }
+
+  #startSender(): void {
+    const { url, sendersUrl = url } = this.#options;
+    this.#spawn(this.senders, "sender", sendersUrl, [JSON.stringify(this.#definition)]);
+  }
+
+  #startReader(): void {
+    const { url, sendersUrl = url } = this.#options;
+    this.#spawn(this.readers, "reader", sendersUrl, []);
+  }
+
+  #spawn(list: ChildProcess[], script: string, url: string, args: string[]): ChildProcess {
+    const file = path.join(import.meta.dirname, "processes", `${script}.ts`);
+    const child = spawn(process.execPath, [file, this.folder, this.queue, ...args], {
+      env: { ...process.env, DATABASE_URL: url },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    list.push(child);
+    return child;
+  }
+
+  /** By one snapshot: what comes back moves from open batch to delayed to deep, and would be missed by looks one after the other. */
+  async #isDrained(): Promise<boolean> {
+    const client = new Client(this.#options.url);
+    try {
+      await client.connect();
+      await client.query("begin isolation level repeatable read read only");
+      const { consumers, queues } = this.pgque.on(client);
+      const { delayed } = await queues.status(this.queue);
+      const all = await consumers.list(this.queue);
+      return delayed === 0 && all.every(({ depth, openBatches }) => depth === 0 && openBatches === 0);
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+async function end(children: readonly ChildProcess[]): Promise<void> {
+  for (const child of children) child.kill("SIGTERM");
+  for (const child of children) await until(() => hasEnded(child), `process ${child.pid} ends`, 30_000);
+  expect(children.map(({ exitCode }) => exitCode)).toEqual(children.map(() => 0));
+}
+
+async function exitOf(child: ChildProcess): Promise<void> {
+  if (!hasEnded(child)) await once(child, "exit");
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
