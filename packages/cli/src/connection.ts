@@ -6,23 +6,34 @@ import { explain, redact, UsageError } from "./output/failure.ts";
 export interface DatabaseFlags {
   databaseUrl?: string;
   schema: string;
+  /** Read before the command runs. */
+  config?: string;
 }
 
 const environment = ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
 
-/** Adds `--database-url` and `--schema` to a command. */
+/** Adds `--database-url`, `--schema` and `--config` to a command. */
 export function withDatabase(command: Command): Command {
-  return command.addOption(databaseUrlOption()).addOption(schemaOption());
+  return command.addOption(databaseUrlOption()).addOption(schemaOption()).addOption(configOption());
 }
 
 /** The schema's name, for commands that need no database. */
 export function schemaOption(): Option {
   return new Option("--schema <name>", "schema that Pgque is or will be installed in")
     .default("pgque")
+    .env("PGQUE_SCHEMA")
     .argParser(schemaName);
 }
 
-function databaseUrlOption(): Option {
+/** Where options are that are not given, for commands that work with a schema. */
+export function configOption(): Option {
+  return new Option("--config <file>", "options that are not given (default: pgque.config.ts, if it is there)").env(
+    "PGQUE_CONFIG",
+  );
+}
+
+/** The database's option alone, for commands that need no schema. */
+export function databaseUrlOption(): Option {
   return new Option("--database-url <url>", "the database (default: DATABASE_URL, else the PG* variables)");
 }
 
@@ -31,7 +42,7 @@ function databaseUrlOption(): Option {
  *
  * @throws UsageError when no database is named, or not in a form that `pg` reads
  */
-export function connectionConfig(flags: DatabaseFlags): ClientConfig {
+export function connectionConfig(flags: Pick<DatabaseFlags, "databaseUrl">): ClientConfig {
   const [source, url] =
     flags.databaseUrl === undefined
       ? ["DATABASE_URL", process.env["DATABASE_URL"]]
@@ -48,24 +59,45 @@ export function connectionConfig(flags: DatabaseFlags): ClientConfig {
 
 /** Connects, does some work and disconnects. */
 export async function withClient<T>(flags: DatabaseFlags, work: (client: Client) => Promise<T>): Promise<T> {
-  const client = new Client(connectionConfig(flags));
-  // a connection that breaks fails the statement under way, which says so
-  client.on("error", () => undefined);
-  try {
-    await client.connect();
-  } catch (cause) {
-    await client.end().catch(() => undefined);
-    throw new Error(
-      `could not connect to ${placeOf(client)}: ${explain(cause)}. Check that it runs and that the connection string names it`,
-      { cause },
-    );
-  }
+  const client = await connect(connectionConfig(flags));
   try {
     return await work(client);
   } finally {
     await client.end().catch(() => undefined);
   }
 }
+
+/**
+ * A client that is connected. One whose connection breaks later fails the statement under way, which says so.
+ *
+ * @param over hangs up while it connects
+ */
+export async function connect(config: ClientConfig, over?: AbortSignal): Promise<Client> {
+  const client = new Client(config);
+  client.on("error", () => undefined);
+  const hangUp = (): void => void client.connection.stream.destroy();
+  over?.addEventListener("abort", hangUp);
+  try {
+    await client.connect();
+    return client;
+  } catch (cause) {
+    hangUp();
+    throw new Error(
+      `could not connect to ${placeOf(client)}: ${explain(cause)}. Check that it runs and that the connection string names it`,
+      { cause },
+    );
+  } finally {
+    over?.removeEventListener("abort", hangUp);
+  }
+}
+
+/** What to do about a right that is missing. */
+export function needsRole(schema: string, role: string): string {
+  return `This command needs a member of the role ${schema}_${role}: grant it, or connect as another`;
+}
+
+/** What to do about a schema that is not there. */
+export const notInstalled = "Install it with `pgque install`, or name another with --schema";
 
 /** Where a client connects to, in words. */
 export function placeOf(client: Client): string {

@@ -1,32 +1,86 @@
 import { Command, CommanderError } from "commander";
 import { benchCommand } from "./commands/bench.ts";
-import { installCommand } from "./commands/install.ts";
+import { consumerCommand } from "./commands/consumer.ts";
+import { devCommand } from "./commands/dev.ts";
+import { dlqCommand } from "./commands/dlq.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { guardCommand } from "./commands/guard.ts";
+import { installCommand, upgradeCommand } from "./commands/install.ts";
+import { peekCommand } from "./commands/peek.ts";
+import { queueCommand } from "./commands/queue.ts";
+import { receiveCommand } from "./commands/receive.ts";
+import { scheduleCommand } from "./commands/schedule.ts";
+import { sendCommand } from "./commands/send.ts";
 import { sqlCommand } from "./commands/sql.ts";
+import { statusCommand } from "./commands/status.ts";
+import { tailCommand } from "./commands/tail.ts";
+import { topCommand } from "./commands/top.ts";
 import { uninstallCommand } from "./commands/uninstall.ts";
+import { validateCommand } from "./commands/validate.ts";
 import { workerCommand } from "./commands/worker.ts";
 import { explain, redact, UsageError } from "./output/failure.ts";
+import { printableLines } from "./output/printable.ts";
+import { ReaderGone, Unwritten } from "./output/print.ts";
+import { Stopped } from "./signals.ts";
 import { version } from "./version.ts";
 
 const examples = `
 Examples:
+  pgque dev                           a PostgreSQL with the schema, for development
   pgque install                       the schema, into the database of DATABASE_URL
   pgque sql > migrations/pgque.sql    the same as a script, for a migration tool
+  pgque queue create orders           a queue
+  pgque send orders '{"orderId": 42}' a message
+  pgque tail -f orders                what is sent, as it is sent
   pgque worker tasks/                 run the handlers in a folder: tasks/orders.ts serves queue "orders"
+  pgque doctor                        what is wrong, why it matters, and the statement that mends it
+  pgque guard --older-than 10m        watch for transactions that hold the xmin horizon
+  pgque top                           queues, live
   pgque bench --quick                 what a long transaction does to a queue, in two minutes
 
-The database is that of --database-url, else of DATABASE_URL, else of PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE.
-Exit codes: 0 done, 1 failed, 2 wrong usage.`;
+The database is that of --database-url, else of DATABASE_URL, else of PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, else of
+\`databaseUrl\` in pgque.config.ts. So with other options: the command line, the environment (PGQUE_SCHEMA, …), then that file.
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 stopped by Ctrl-C before all was done.`;
+
+/** In the order in which help lists them. */
+const commands = [
+  installCommand,
+  upgradeCommand,
+  uninstallCommand,
+  statusCommand,
+  validateCommand,
+  sqlCommand,
+  queueCommand,
+  consumerCommand,
+  sendCommand,
+  receiveCommand,
+  peekCommand,
+  tailCommand,
+  dlqCommand,
+  scheduleCommand,
+  workerCommand,
+  devCommand,
+  doctorCommand,
+  guardCommand,
+  topCommand,
+  benchCommand,
+];
 
 /** Runs the command line and ends the process: 0 done, 1 failed, 2 wrong usage. Reports every failure itself. */
 export async function main(argv: readonly string[]): Promise<never> {
   // `pgque sql | head` is no failure, and a worker goes on without a reader of its log
-  process.stdout.on("error", () => undefined);
+  let unwritten: NodeJS.ErrnoException | undefined;
+  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") unwritten = error;
+  });
   try {
     await program().parseAsync(argv);
   } catch (error) {
     process.exitCode = report(error);
   }
   await new Promise((resolve) => process.stdout.write("", resolve));
+  // half a script must not pass for a whole one; what has failed already has been told
+  if (unwritten !== undefined && !process.exitCode) process.exitCode = report(new Unwritten(unwritten));
   // what a task has left open, a pool of its own say, must not keep the process
   process.exit();
 }
@@ -38,11 +92,13 @@ export function program(): Command {
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help, also of a command: pgque worker --help")
     .addHelpText("after", examples)
+    .hook("preAction", async (_, command) => {
+      const { applyConfig } = await import("./config/apply.ts");
+      await applyConfig(command, command.getOptionValue("config") as string | undefined);
+    })
     // a scenario of bench has options by the same names as bench itself
     .enablePositionalOptions();
-  for (const make of [installCommand, uninstallCommand, sqlCommand, workerCommand, benchCommand]) {
-    pgque.addCommand(make());
-  }
+  for (const make of commands) pgque.addCommand(make());
   reportHere(pgque, "pgque");
   return pgque;
 }
@@ -53,13 +109,16 @@ function reportHere(command: Command, path: string): void {
     .exitOverride()
     .showHelpAfterError(`(${path} --help says more)`)
     // an argument that was mistaken for another may hold a connection string
-    .configureOutput({ writeErr: (text) => process.stderr.write(redact(text)) });
+    .configureOutput({ writeErr: (text) => process.stderr.write(printableLines(redact(text))) });
   for (const below of command.commands) reportHere(below, `${path} ${below.name()}`);
 }
 
 function report(error: unknown): number {
   // commander has said it; asking for help is not a failure, help for want of a command is
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  // nobody reads what it would say either
+  if (error instanceof ReaderGone) return 1;
   process.stderr.write(`error: ${explain(error)}\n`);
+  if (error instanceof Stopped) return error.exitCode;
   return error instanceof UsageError ? 2 : 1;
 }

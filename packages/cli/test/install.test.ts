@@ -74,7 +74,7 @@ describe("uninstall", () => {
     await client.query("select pgque.create_queue('orders')");
     const env = { DATABASE_URL: database.url };
     const asked = await pgque(["uninstall"], env);
-    expect(asked).toMatchObject({ code: 2, out: expect.stringContaining('1 queue ("orders")') });
+    expect(asked).toMatchObject({ code: 2, err: expect.stringContaining('1 queue ("orders")') });
     expect(asked.err).toContain("--yes");
     expect(await schemas(database)).toContain("pgque");
 

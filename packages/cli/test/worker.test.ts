@@ -65,8 +65,14 @@ test("serves a queue for each file, in TypeScript and JavaScript, until SIGTERM;
   expect((await pgque.receive(slow)).messages).toEqual([]);
 });
 
-test("a second signal ends it at once with exit code 1", async () => {
-  await write("forever.js", `export default () => new Promise(() => console.log("begun"));`);
+test("a second signal aborts handlers, gives back what they have in hand and ends with exit code 1", async () => {
+  await write(
+    "forever.js",
+    `export default (message, { signal }) => new Promise(() => {
+       signal.addEventListener("abort", () => console.log("aborted"));
+       console.log("begun");
+     });`,
+  );
   const queue = await emptyQueue("forever");
   await pgque.send(queue, 1);
   const worker = new Running(["worker", folder], env);
@@ -77,7 +83,11 @@ test("a second signal ends it at once with exit code 1", async () => {
   const since = performance.now();
   await until(() => performance.now() - since > 1100, "a second has passed");
   worker.kill("SIGINT");
-  expect((await worker.ended).code).toBe(1);
+  const { code, out, err } = await worker.ended;
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("was given back") });
+  expect(out).toContain("aborted");
+  await pgque.maintain(queue);
+  expect((await pgque.receive(queue)).messages).toMatchObject([{ payload: 1, attempt: 2 }]);
 });
 
 test("what it had in hand when it was killed is handled by the next one", async () => {
@@ -101,36 +111,21 @@ test("what it had in hand when it was killed is handled by the next one", async 
   expect((await second.ended).code).toBe(0);
 });
 
-test.each([
-  ["orders.js", "export default 7", "to export by default a function or an object with a `handler`, got: 7"],
-  ["orders.js", "export const handler = () => {}", "got: undefined"],
-  ["orders.js", "throw new Error('boom')", "boom"],
-  ["orders.ts", "export default async ( => {}", "orders.ts"],
-  ["orders.js", "export default { queue: 'orders', handler() {} }", "expected `queue` of"],
-  ["orders.js", "export default { concurrency: 0, handler() {} }", "expected `concurrency` to be an integer from 1"],
-])("%s with %j is refused before anything is received", async (file, code, message) => {
-  await write(file, code);
-  const ended = await command(["worker", folder], env);
-  expect(ended.code).toBe(1);
-  expect(ended.err).toContain(message);
-});
-
-test("two files for one queue and consumer are refused", async () => {
-  const task = `import { defineQueue } from "@pgque/client"; export default { queue: defineQueue("same"), handler() {} }`;
-  await write("a.js", task);
-  await write("b.js", task);
-  const { code, err } = await command(["worker", folder], env);
-  expect(code).toBe(1);
-  expect(err).toContain('got two for queue "same"');
-});
-
-test.each([
-  ["nowhere", "found: nothing there"],
-  ["", "expected files with handlers"],
-])("a folder without tasks is wrong usage: %j", async (name, message) => {
-  const { code, err } = await command(["worker", path.join(folder, name)], env);
-  expect(code).toBe(2);
-  expect(err).toContain(message);
+test("sets the schedules of a crontab, and fires them", async () => {
+  await write("ticks.js", "export default (message) => console.log(message.headers.schedule, message.payload);");
+  await write(
+    "crontab",
+    '# every second\n* * * * * * ticks ?id=clock&timeZone=Europe/Berlin {"tick": 1}\n@yearly ticks',
+  );
+  const worker = new Running(["worker", folder, "--crontab", path.join(folder, "crontab")], env);
+  await worker.says("clock { tick: 1 }");
+  worker.kill("SIGTERM");
+  expect((await worker.ended).code).toBe(0);
+  expect(await pgque.schedules.list("ticks")).toMatchObject([
+    { name: "clock", cron: "* * * * * *", timeZone: "Europe/Berlin" },
+    { name: "ticks", cron: "@yearly", payload: {} },
+  ]);
+  await pgque.schedules.remove("clock");
 });
 
 test("a schema that is not installed is named, with the command that installs it", async () => {

@@ -1,23 +1,20 @@
 import { once } from "node:events";
 import os from "node:os";
+import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
 import { UsageError } from "../output/failure.ts";
 
-/** What a scenario has found out. */
-export interface Outcome {
-  results: { interrupted: boolean };
-  folder: string;
-  /** For a person; made when it is wanted. */
-  report: () => string;
-  /** Something could not be measured. */
-  failed: boolean;
-}
-
 /** Runs a scenario, prints what it found and returns the exit code: 0 when everything has its figures. */
-export async function runScenario(json: boolean, run: (signal: AbortSignal) => Promise<Outcome>): Promise<number> {
-  const { BenchOptionError } = await import("@pgque/bench");
+export async function exitCodeOf(
+  json: boolean,
+  run: (hooks: RunHooks) => Promise<Run<ScenarioResults>>,
+): Promise<number> {
+  const { BenchOptionError, terminalProgress } = await import("@pgque/bench");
   const interrupt = catchSignals();
   try {
-    const { results, folder, report, failed } = await run(interrupt.signal);
+    const { results, folder, report, failed } = await run({
+      signal: interrupt.signal,
+      progress: terminalProgress(process.stderr),
+    });
     await print(json ? JSON.stringify(results, null, 2) : `\n${report()}`);
     process.stderr.write(`\nAll of it: ${folder}\n`);
     if (results.interrupted) return interrupt.exitCode();

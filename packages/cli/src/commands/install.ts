@@ -1,5 +1,10 @@
 import { Command } from "commander";
+import type { Client } from "pg";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
+import { describePlan, type DryFlags } from "../output/migration.ts";
+import { printLine } from "../output/print.ts";
+
+interface Flags extends DatabaseFlags, DryFlags {}
 
 const more = `
 No superuser, no extension. An older version is brought to this one, each migration in a transaction, while its queues are in
@@ -8,28 +13,84 @@ at once too. Creates the roles SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if 
 
 Examples:
   pgque install
+  pgque install --dry-run
   pgque install --database-url postgres://app@localhost/app --schema queues`;
+
+const upgradeMore = `
+What install does, for a schema that is there: fails when it is not, when it is newer than this command line, or when no migration leads
+from its version to this one.
+
+Examples:
+  pgque upgrade --dry-run
+  pgque upgrade --show-sql > upgrade.sql    the migrations, for a DBA
+  pgque upgrade`;
+
+/** Adds `--dry-run` and `--show-sql` to a command that changes the schema. */
+export function withDryRun(command: Command): Command {
+  return command
+    .option("--dry-run", "say what would be done, and do nothing")
+    .option("--show-sql", "print the SQL that would be run, and do nothing");
+}
 
 /** The `install` command. */
 export function installCommand(): Command {
-  return withDatabase(new Command("install"))
+  return withDryRun(withDatabase(new Command("install")))
     .description("Install the schema into a database.")
     .addHelpText("after", more)
-    .action(install);
+    .action((flags: Flags) => withClient(flags, (client) => install(client, flags)));
 }
 
-async function install(flags: DatabaseFlags): Promise<void> {
+/** The `upgrade` command. */
+export function upgradeCommand(): Command {
+  return withDryRun(withDatabase(new Command("upgrade")))
+    .description("Bring an older schema to this version.")
+    .addHelpText("after", upgradeMore)
+    .action((flags: Flags) =>
+      withClient(flags, async (client) => {
+        await requireOlderOrSame(client, flags.schema);
+        await install(client, flags);
+      }),
+    );
+}
+
+async function install(client: Client, flags: Flags): Promise<void> {
   const sql = await import("@pgque/sql");
-  await withClient(flags, async (client) => {
-    const { installed, version } = await sql.install(client, { schema: flags.schema });
-    const schema = `schema ${JSON.stringify(flags.schema)} of ${placeOf(client)}`;
-    process.stdout.write(
-      installed ? `Installed Pgque ${version} in ${schema}.\n` : `Pgque ${version} is there already, in ${schema}.\n`,
-    );
-    if (!installed) return;
-    const { rows } = await client.query<{ detail: string }>(
-      `select detail from ${await sql.quoteIdentifier(client, flags.schema)}.status() where component = 'roles' and status <> 'ok'`,
-    );
-    for (const { detail } of rows) process.stdout.write(`Roles: ${detail}.\n`);
+  const schema = `schema ${JSON.stringify(flags.schema)} of ${placeOf(client)}`;
+  const plan = await sql.plan(client, { schema: flags.schema });
+  if (flags.dryRun || flags.showSql) return printLine(describePlan(plan, schema, flags));
+  const { installed, version } = await sql.install(client, { schema: flags.schema }).catch(async (cause: unknown) => {
+    if (plan.found === null) throw cause;
+    // the connection may be what failed
+    const at = await sql.installedVersion(client, { schema: flags.schema }).catch(() => null);
+    const left = at === null ? "" : `: it is of version ${at} now, whole and in use`;
+    throw new Error(`could not bring ${schema} from version ${plan.found} to ${plan.version}${left}`, { cause });
   });
+  if (!installed) return printLine(`Pgque ${version} is there already, in ${schema}.`);
+  await printLine(
+    plan.found === null
+      ? `Installed Pgque ${version} in ${schema}.`
+      : `Brought Pgque ${plan.found} to ${version} in ${schema}.`,
+  );
+  const { rows } = await client.query<{ detail: string }>(
+    `select detail from ${await sql.quoteIdentifier(client, flags.schema)}.status() where component = 'roles' and status <> 'ok'`,
+  );
+  for (const { detail } of rows) await printLine(`Roles: ${detail}.`);
+}
+
+/** @throws Error when the schema is not there, or newer */
+async function requireOlderOrSame(client: Client, schema: string): Promise<void> {
+  const { installedVersion, isOlder, schemaVersion } = await import("@pgque/sql");
+  const found = await installedVersion(client, { schema });
+  const place = `schema ${JSON.stringify(schema)} of ${placeOf(client)}`;
+  if (found === null) {
+    throw new Error(
+      `expected Pgque in ${place}, found none. pgque install --schema ${JSON.stringify(schema)} puts it there`,
+    );
+  }
+  if (isOlder(schemaVersion, found)) {
+    throw new Error(
+      `expected ${place} to be of version ${schemaVersion} or older, found version ${found}: ` +
+        `use the pgque package of version ${found}`,
+    );
+  }
 }

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { schemaOption } from "../connection.ts";
+import { configOption, schemaOption } from "../connection.ts";
 
 const more = `
 Connects to nothing. The script is one transaction and fails where Pgque is installed already.
@@ -13,6 +13,7 @@ export function sqlCommand(): Command {
   return new Command("sql")
     .description("Print what install does as a script, for a DBA or a migration tool.")
     .addOption(schemaOption())
+    .addOption(configOption())
     .addHelpText("after", more)
     .action(async ({ schema }: { schema: string }) => {
       const { script } = await import("@pgque/sql");

@@ -1,23 +1,24 @@
-import { createInterface } from "node:readline/promises";
 import { Command } from "commander";
 import type { Client } from "pg";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
-import { UsageError } from "../output/failure.ts";
+import { withDryRun } from "./install.ts";
+import type { DryFlags } from "../output/migration.ts";
+import { printLine } from "../output/print.ts";
+import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 
-interface Flags extends DatabaseFlags {
-  yes?: true;
-}
+interface Flags extends DatabaseFlags, ConfirmFlags, DryFlags {}
 
 const more = `
 Drops the schema with every queue, consumer and message in it, received or not. Says what that is, and asks.
 
 Examples:
+  pgque uninstall --dry-run                 what would go
   pgque uninstall
   pgque uninstall --yes --schema queues     without asking, for scripts`;
 
 /** The `uninstall` command. */
 export function uninstallCommand(): Command {
-  return withDatabase(new Command("uninstall"))
+  return withDryRun(withDatabase(new Command("uninstall")))
     .description("Drop the schema and everything in it.")
     .option("--yes", "do not ask")
     .addHelpText("after", more)
@@ -33,12 +34,11 @@ async function uninstall(flags: Flags): Promise<void> {
       process.stdout.write(`Nothing to do: Pgque is not installed in ${place}.\n`);
       return;
     }
-    process.stdout.write(
-      `This drops ${place}: ${await contents(client, await sql.quoteIdentifier(client, schema), schema)}.\n`,
-    );
-    if (!flags.yes && !(await confirmed(schema))) {
-      throw new Error("expected the schema's name, got something else. Nothing was dropped");
-    }
+    const quoted = await sql.quoteIdentifier(client, schema);
+    if (flags.showSql) return printLine(`drop schema ${quoted} cascade;`);
+    const inIt = await contents(client, quoted, schema);
+    if (flags.dryRun) return printLine(`Would drop ${place}: ${inIt}. Nothing was done.`);
+    await confirmByName(`This drops ${place}: ${inIt}.`, schema, flags);
     await sql.uninstall(client, { schema });
     process.stdout.write(`Dropped ${place}.\n`);
   });
@@ -61,16 +61,4 @@ async function contents(client: Client, quoted: string, schema: string): Promise
       ? "no queue"
       : `${queues.length} ${queues.length === 1 ? "queue" : "queues"} (${shown.join(", ")})`;
   return `${names}, ${rows[0]?.size} in all, and whatever else was put into it`;
-}
-
-async function confirmed(schema: string): Promise<boolean> {
-  if (!process.stdin.isTTY) {
-    throw new UsageError("expected a terminal to confirm this at, found none. Add --yes if you mean it");
-  }
-  const terminal = createInterface({ input: process.stdin, output: process.stdout });
-  try {
-    return (await terminal.question("There is no way back. Type the name of the schema to go on: ")) === schema;
-  } finally {
-    terminal.close();
-  }
 }

@@ -1,13 +1,26 @@
-import { Command } from "commander";
-import type { Pgque } from "@pgque/client";
-import type { Worker } from "@pgque/worker";
+import { Command, Option } from "commander";
 import { connectionConfig, type DatabaseFlags, withDatabase } from "../connection.ts";
-import { lineLogger } from "../output/log.ts";
-import { stopRequested } from "../signals.ts";
-import { loadTasks, type LoadedTask } from "../tasks/load.ts";
+import { concurrency, name, port } from "../options.ts";
+import { UsageError } from "../output/failure.ts";
+import { stopSignals } from "../signals.ts";
+import type { LoadedTask } from "../tasks/load.ts";
+import { type LogFlags, logFormats, logLevels } from "../worker/log-flags.ts";
+import type { Logger, Worker } from "@pgque/worker";
+import type { Fleet } from "../worker/fleet.ts";
+import type { Probed } from "../worker/probes.ts";
 
-interface Flags extends DatabaseFlags {
-  verbose?: true;
+interface Flags extends DatabaseFlags, LogFlags {
+  /** From the configuration; the argument counts for more. */
+  folder?: string;
+  queue?: string[];
+  consumer?: string;
+  concurrency?: number;
+  crontab?: string;
+  once?: true;
+  watch?: true;
+  metricsPort?: number;
+  metricsHost: string;
+  metricsQueues?: true;
 }
 
 const more = `
@@ -23,55 +36,175 @@ or an object, for a typed queue and the options of a worker (concurrency, consum
   import { defineTask } from "pgque";
   export default defineTask({ queue: orders, concurrency: 50, handler: async ({ payload }) => { … } });
 
+A crontab has a line for each schedule, as graphile-worker's has: <time> <queue> [?options] [payload]. They are set when the worker
+starts, which needs the role <schema>_admin unless they are in the database just like that.
+
+  0 3 * * MON-FRI   reports   ?id=nightly&timeZone=Europe/Berlin   {"kind": "daily"}
+
 What a handler throws has its message tried again after a while. Files that begin with "_", tests and folders are not tasks.
 
-SIGTERM or Ctrl-C: receives no more, waits for the handlers under way (30 s), exits with 0. Once more: exits at once with 1.
+Options may be in pgque.config.ts, by their names in camel case; the environment counts for more than the file, and what is given here for
+more than both:
+
+  import { defineConfig } from "pgque";
+  export default defineConfig({ folder: "tasks", concurrency: 20, metricsPort: 9090 });
+
+--once works off what is there, also what handlers send to each other's queues, and exits: with 1 when a message failed for good and is
+a dead letter now. What is to be tried again later, and what is delayed, is left for later. It serves no metrics.
+
+--watch runs the files as they are: when one changes, workers with the new handlers start, then the old ones stop, and their handlers finish.
+While a file does not load the old handlers go on. For development: each change keeps some memory.
+
+--metrics-port serves /metrics for Prometheus; /healthz, 503 when only a restart helps; /readyz, 503 with the reasons when it is starting,
+stopping, or without the database for 10 s.
+
+SIGTERM or Ctrl-C: receives no more, waits for the handlers under way (30 s), exits with 0. Once more: handlers are aborted, what they have
+in hand is given back, exits with 1. A third time: exits at once with 1.
+
+A task that does not load, a crontab or a configuration that is wrong: says where, starts nothing, changes nothing and exits with 2; with 1
+when a file throws, which may pass.
 
 Examples:
   pgque worker tasks/
+  pgque worker tasks/ --watch --log-level debug
+  pgque worker tasks/ --once --queue reports
+  pgque worker tasks/ --crontab crontab --concurrency 50
+  pgque worker dist/tasks --metrics-port 9090 --metrics-host 0.0.0.0
   pgque worker dist/tasks --database-url postgres://app@localhost/app`;
 
 /** The `worker` command. */
 export function workerCommand(): Command {
   return withDatabase(new Command("worker"))
     .description("Run the handlers in a folder until told to stop.")
-    .argument("<folder>", "folder of task files")
-    .option("--verbose", "also log what handlers log as debug")
+    .argument("[folder]", "folder of task files; may be in pgque.config.ts instead")
+    .addOption(
+      new Option("--queue <name>", "serve this queue alone; may be given several times (default: all of the tasks)")
+        .argParser<string[] | undefined>((name, before) => [...(before ?? []), name])
+        .env("PGQUE_QUEUE"),
+    )
+    .addOption(
+      new Option("--consumer <name>", "the consumer of tasks that name none").argParser(name).env("PGQUE_CONSUMER"),
+    )
+    .addOption(
+      new Option("--concurrency <n>", "handlers at once, of each task that does not say (default: 10)")
+        .argParser(concurrency)
+        .env("PGQUE_CONCURRENCY"),
+    )
+    .addOption(
+      new Option("--crontab <file>", "file of schedules to set, for queues that the tasks serve").env("PGQUE_CRONTAB"),
+    )
+    .addOption(new Option("--once", "work off what is there, and exit").conflicts("watch"))
+    .option("--watch", "start anew when a file of the folder changes")
+    .addOption(
+      new Option("--metrics-port <port>", "serve /metrics, /healthz and /readyz; 0: any free port, which is logged")
+        .argParser(port)
+        .env("PGQUE_METRICS_PORT"),
+    )
+    .addOption(
+      new Option("--metrics-host <address>", "the address to listen at").default("127.0.0.1").env("PGQUE_METRICS_HOST"),
+    )
+    .option("--metrics-queues", "also ask, at each scrape, how far consumers are; one worker that does is enough")
+    .addOption(
+      new Option("--log-level <level>", "the least that is logged")
+        .choices(logLevels)
+        .default("info")
+        .env("PGQUE_LOG_LEVEL"),
+    )
+    .addOption(
+      new Option("--log-format <format>", "JSON lines, or for people (default: pretty on a terminal, else json)")
+        .choices(logFormats)
+        .env("PGQUE_LOG_FORMAT"),
+    )
     .addHelpText("after", more)
     .action(work);
 }
 
-async function work(folder: string, flags: Flags): Promise<void> {
+async function work(argument: string | undefined, flags: Flags): Promise<void> {
+  const folder = argument ?? flags.folder;
+  if (folder === undefined)
+    throw new UsageError(
+      "expected a folder of tasks, found none. Name it: pgque worker tasks/, or `folder` in pgque.config.ts",
+    );
   const config = connectionConfig(flags);
-  const tasks = await loadTasks(folder);
-  const [{ Pgque }, { Worker }] = await Promise.all([import("@pgque/client"), import("@pgque/worker")]);
-  const log = lineLogger((line) => process.stdout.write(`${line}\n`), flags);
-  // each worker receives, settles, beats and maintains, one connection each at most
-  const pgque = new Pgque({ ...config, max: 4 * tasks.length }, { schema: flags.schema });
+  const [{ Fleet }, { workerLog }] = await Promise.all([import("../worker/fleet.ts"), import("../worker/log.ts")]);
+  const log = await workerLog(flags);
+  const make = async (): Promise<Fleet> => Fleet.of(await tasksOf(folder, flags), config, flags.schema, log);
+  if (!flags.watch) {
+    const fleet = await make();
+    return flags.once ? once(fleet, log) : run(fleet, flags, log);
+  }
+  const { freshImports, watchFolder } = await import("../worker/reload.ts");
+  const forget = freshImports(folder);
+  await run(await make(), flags, log, (reload, signal) => {
+    const remake = (): Promise<Fleet> => {
+      forget();
+      return make();
+    };
+    watchFolder(folder, () => reload(remake), signal);
+    log.info("watching", { folder });
+  });
+}
+
+async function once(fleet: Fleet, log: Logger): Promise<void> {
+  const { runOnce } = await import("../worker/once.ts");
+  await runOnce(fleet, stopSignals(), log);
+}
+
+/** Runs a fleet until told to stop. `watch`: has others run in its place. */
+async function run(
+  fleet: Fleet,
+  flags: Flags,
+  log: Logger,
+  watch?: (reload: (make: () => Promise<Fleet>) => void, signal: AbortSignal) => void,
+): Promise<void> {
+  const [{ Service }, collect] = await Promise.all([import("../worker/service.ts"), collector(flags)]);
+  const service = new Service(log, collect);
+  const probes = await serveProbes(flags, () => service.probed, log);
+  const over = new AbortController();
   try {
-    const workers = tasks.map((task) => makeWorker(Worker, pgque, task, log));
-    const requested = stopRequested();
-    try {
-      await Promise.race([Promise.all(workers.map((worker) => worker.start())), requested]);
-      const signal = await requested;
-      log.info("stopping, a second signal stops at once", { signal });
-    } finally {
-      await Promise.all(workers.map((worker) => worker.stop()));
-    }
+    const signals = stopSignals();
+    await Promise.race([service.serve(fleet), signals.first]);
+    watch?.((make) => service.reload(make), over.signal);
+    await service.until(signals);
   } finally {
-    await pgque.close();
+    over.abort();
+    await service.stop();
+    await probes?.close();
   }
 }
 
-function makeWorker(
-  Class: typeof Worker,
-  pgque: Pgque,
-  { file, queue, handler, options }: LoadedTask,
-  log: ReturnType<typeof lineLogger>,
-): Worker {
-  try {
-    return new Class(pgque, queue, handler, { ...options, log });
-  } catch (cause) {
-    throw new Error(`could not run ${file}`, { cause });
-  }
+async function collector(flags: Flags): Promise<(workers: readonly Worker[]) => Probed | undefined> {
+  if (flags.metricsPort === undefined) return () => undefined;
+  const [{ Registry }, { collectMetrics }] = await Promise.all([
+    import("prom-client"),
+    import("@pgque/worker/metrics"),
+  ]);
+  return (workers) => {
+    const registry = new Registry();
+    collectMetrics(workers, { registry, queues: flags.metricsQueues ?? false });
+    return { workers, registry };
+  };
+}
+
+async function serveProbes(
+  { metricsPort, metricsHost }: Flags,
+  probed: () => Probed | undefined,
+  log: Logger,
+): Promise<import("../worker/probes.ts").Probes | undefined> {
+  if (metricsPort === undefined) return undefined;
+  const { serveProbes: serve } = await import("../worker/probes.ts");
+  const probes = await serve({ port: metricsPort, host: metricsHost }, probed);
+  log.info("serving /metrics, /healthz and /readyz", { url: probes.url });
+  return probes;
+}
+
+async function tasksOf(folder: string, { crontab, queue, consumer, concurrency }: Flags): Promise<LoadedTask[]> {
+  const [{ loadTasks }, { withCrontab }, { tasksFor }] = await Promise.all([
+    import("../tasks/load.ts"),
+    import("../tasks/crontab.ts"),
+    import("../tasks/select.ts"),
+  ]);
+  const tasks = await loadTasks(folder, { consumer, concurrency });
+  const planned = crontab === undefined ? tasks : await withCrontab(tasks, crontab);
+  return queue === undefined ? planned : tasksFor(planned, queue);
 }

@@ -1,17 +1,19 @@
+import { printableLines } from "./printable.ts";
+
 /** The command was called wrongly: exit code 2 instead of 1. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What a person reads of an error: its message and those of its causes, never a stack, never a password. */
+/** What a person reads of an error: its message and those of its causes, never a stack, never a password, nothing that a terminal acts on. */
 export function explain(error: unknown): string {
   const lines: string[] = [];
   for (let at: unknown = error; at !== undefined && at !== null && lines.length < 5; at = causeOf(at)) {
     const line = messageOf(at);
-    // an error of ours names its cause in its own message
-    if (!lines.some((said) => said.includes(line))) lines.push(line);
+    // an error of ours names its cause in its own message, maybe without the full stop
+    if (!lines.some((said) => said.includes(line.replace(/\.$/, "")))) lines.push(line);
   }
-  return redact(lines.join("\n  because: "));
+  return printableLines(redact(lines.join("\n  because: ")));
 }
 
 /** The text without the passwords of connection strings. */

@@ -1,21 +1,40 @@
 import { inspect } from "node:util";
 import type { Fields, Logger } from "@pgque/worker";
 import { explain, redact } from "./failure.ts";
+import { json } from "./json.ts";
+import { printable } from "./printable.ts";
 
-/** One line per event: time, level, message, fields. */
-export function lineLogger(write: (line: string) => void, { verbose = false } = {}): Logger {
+/** One line per event, for people: time, level, message, fields. */
+export function lineLogger(write: (line: string) => void): Logger {
   const line =
     (level: string) =>
     (message: string, fields: Fields = {}): void => {
       const shown = Object.entries(fields).map(([name, value]) => `${name}=${show(value)}`);
-      write(redact(oneLine([new Date().toISOString(), level, message, ...shown].join(" "))));
+      write(printable(redact(oneLine([new Date().toISOString(), level, message, ...shown].join(" ")))));
     };
   return {
-    debug: verbose ? line("debug") : () => undefined,
+    debug: () => undefined,
     info: line("info "),
     warn: line("warn "),
     error: line("error"),
   };
+}
+
+/** The same for programs: one JSON object a line, of the same form as a worker's. */
+export function jsonLogger(write: (line: string) => void): Logger {
+  const line =
+    (level: string) =>
+    (message: string, fields: Fields = {}): void => {
+      // each by itself: in the line as a whole a password would seem to go on to some @ of another field
+      const told = Object.entries(fields).map(([name, value]) => [name, plain(value)]);
+      write(json({ level, time: new Date().toISOString(), ...Object.fromEntries(told), msg: message }, 0));
+    };
+  return { debug: () => undefined, info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+function plain(value: unknown): unknown {
+  if (value instanceof Error) return explain(value);
+  return typeof value === "string" ? redact(value) : value;
 }
 
 function show(value: unknown): string {

@@ -1,10 +1,11 @@
-import { readdir } from "node:fs/promises";
+import type { Dirent } from "node:fs";
+import { readdir, stat } from "node:fs/promises";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { defineQueue, type Queue } from "@pgque/client";
 import type { Handler, WorkerOptions } from "@pgque/worker";
 import { UsageError } from "../output/failure.ts";
+import { importFile } from "./import-file.ts";
 import type { Task } from "./task.ts";
 
 /** A task, ready to be given to a worker. */
@@ -18,22 +19,25 @@ export interface LoadedTask {
 
 const extensions = new Set([".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"]);
 
+/** Options of a worker that a task which does not say takes from the command. */
+export type TaskDefaults = Pick<WorkerOptions, "consumer" | "concurrency">;
+
 /**
  * The tasks of a folder, one for each file. Files whose name begins with a dot or an underscore, tests, declarations and what is in
  * folders below are left alone: they are there for the tasks to import.
  *
- * @throws UsageError when there is no such folder, or no task in it
+ * @throws UsageError when there is no such folder, no task in it, or a file that is none; Error when one throws
  */
-export async function loadTasks(folder: string): Promise<LoadedTask[]> {
+export async function loadTasks(folder: string, defaults: TaskDefaults = {}): Promise<LoadedTask[]> {
   const files = await taskFiles(folder);
   const tasks: LoadedTask[] = [];
-  for (const file of files) tasks.push(await loadTask(path.join(folder, file)));
+  for (const file of files) tasks.push(await loadTask(path.join(folder, file), defaults));
   const served = new Map<string, string>();
   for (const { file, queue, options } of tasks) {
     const reader = JSON.stringify([queue.name, options.consumer ?? "default"]);
     const other = served.get(reader);
     if (other !== undefined) {
-      throw new Error(
+      throw new UsageError(
         `expected one task for each queue and consumer, got two for queue ${JSON.stringify(queue.name)}: ${other} and ${file}. Give one of them a \`consumer\` of its own`,
       );
     }
@@ -47,7 +51,9 @@ async function taskFiles(folder: string): Promise<string[]> {
     const found = error.code === "ENOENT" ? "nothing there" : error.code === "ENOTDIR" ? "a file" : error.message;
     throw new UsageError(`expected a folder of tasks at ${JSON.stringify(folder)}, found: ${found}`);
   });
-  const files = entries.filter((entry) => !entry.isDirectory() && isTask(entry.name)).map(({ name }) => name);
+  const files: string[] = [];
+  for (const entry of entries.filter(({ name }) => isTask(name)))
+    if (!(await isFolder(entry, path.join(folder, entry.name)))) files.push(entry.name);
   if (files.length > 0) return files.sort();
   throw new UsageError(
     `expected files with handlers in ${JSON.stringify(folder)}, found none. ` +
@@ -55,31 +61,51 @@ async function taskFiles(folder: string): Promise<string[]> {
   );
 }
 
-function isTask(file: string): boolean {
-  return extensions.has(path.extname(file)) && !/^[._]|\.d\.[mc]?ts$|\.(test|spec)\.[mc]?[jt]s$/.test(file);
+/** @throws UsageError when it is a link to nothing */
+async function isFolder(entry: Dirent, file: string): Promise<boolean> {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  const linked = await stat(file).catch((cause: unknown) => {
+    throw new UsageError(`expected a file at ${JSON.stringify(file)}, found a link that leads nowhere`, { cause });
+  });
+  return linked.isDirectory();
 }
 
-async function loadTask(file: string): Promise<LoadedTask> {
-  const exported = await exportOf(file);
+function isTask(file: string): boolean {
+  return (
+    extensions.has(path.extname(file)) && !/^[._]|^pgque\.config\.|\.d\.[mc]?ts$|\.(test|spec)\.[mc]?[jt]s$/.test(file)
+  );
+}
+
+async function loadTask(file: string, defaults: TaskDefaults): Promise<LoadedTask> {
+  const exported = await importFile(file);
   const task = typeof exported === "function" ? { handler: exported } : exported;
   if (!isTaskObject(task)) {
-    throw new Error(
+    throw new UsageError(
       `expected ${file} to export by default a function or an object with a \`handler\`, got: ${inspect(exported, { depth: 0 })}`,
     );
   }
   const { queue, handler, ...options } = task;
   if (queue !== undefined && !isQueue(queue)) {
-    throw new Error(`expected \`queue\` of ${file} to come from defineQueue, got: ${inspect(queue, { depth: 0 })}`);
+    throw new UsageError(
+      `expected \`queue\` of ${file} to come from defineQueue, got: ${inspect(queue, { depth: 0 })}`,
+    );
   }
-  return { file, queue: queue ?? defineQueue(path.basename(file, path.extname(file))), handler, options };
+  return {
+    file,
+    queue: queue ?? queueOf(file),
+    handler,
+    options: { ...defaults, ...options },
+  };
 }
 
-async function exportOf(file: string): Promise<unknown> {
+/** The queue that is named like the file. */
+function queueOf(file: string): Queue {
   try {
-    const module: { default?: unknown } = await import(pathToFileURL(path.resolve(file)).href);
-    return module.default;
+    return defineQueue(path.basename(file, path.extname(file)));
   } catch (cause) {
-    throw new Error(`could not load ${file}`, { cause });
+    throw new UsageError(`expected ${file} to be named like the queue that it serves, or to have a \`queue\``, {
+      cause,
+    });
   }
 }
 

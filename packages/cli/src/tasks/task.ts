@@ -1,11 +1,11 @@
-import type { Queue } from "@pgque/client";
+import type { MessageOf, MessageTypes, Queue } from "@pgque/client";
 import type { Handler, WorkerOptions } from "@pgque/worker";
 
 /** What a file in a folder of tasks exports by default, when a function is not enough: options are the worker's. */
-export interface Task<Output = unknown> extends Omit<WorkerOptions, "log"> {
+export interface Task<Types extends MessageTypes = MessageTypes> extends Omit<WorkerOptions<Types>, "log"> {
   /** The queue to serve. Default: the one named like the file, with any payload. */
-  queue?: Queue<unknown, Output> | undefined;
-  handler: Handler<Output>;
+  queue?: Queue<Types> | undefined;
+  handler: Handler<MessageOf<Types>>;
 }
 
 /**
@@ -15,6 +15,6 @@ export interface Task<Output = unknown> extends Omit<WorkerOptions, "log"> {
  * // tasks/orders.ts
  * export default defineTask({ queue: orders, concurrency: 50, handler: async ({ payload }) => charge(payload.orderId) });
  */
-export function defineTask<Output = unknown>(task: Task<Output>): Task<Output> {
+export function defineTask<Types extends MessageTypes = MessageTypes>(task: Task<Types>): Task<Types> {
   return task;
 }

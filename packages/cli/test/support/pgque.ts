@@ -27,15 +27,27 @@ export class Running {
   out = "";
   err = "";
 
-  constructor(args: string[], env: Record<string, string>, cwd?: string) {
-    this.child = spawn(process.execPath, [bin, ...args], {
+  /**
+   * `input`: what it reads from standard input; null: that is left open, for the test to write to. `program`: the command, if not the one
+   * that is tested.
+   */
+  constructor(
+    args: string[],
+    env: Record<string, string>,
+    cwd?: string,
+    input: string | Uint8Array | null = "",
+    program = bin,
+  ) {
+    this.child = spawn(process.execPath, [program, ...args], {
       cwd,
       env: environment(env),
       stdio: ["pipe", "pipe", "pipe"],
     });
     this.child.stdout?.on("data", (chunk: Buffer) => (this.out += chunk.toString()));
     this.child.stderr?.on("data", (chunk: Buffer) => (this.err += chunk.toString()));
-    this.child.stdin?.end();
+    // one that does not read all of it may end before
+    this.child.stdin?.on("error", () => undefined);
+    if (input !== null) this.child.stdin?.end(input);
     this.#ended = once(this.child, "close").then(([code]) => ({ code, out: this.out, err: this.err }));
     onTestFinished(() => void this.child.kill("SIGKILL"));
   }
@@ -61,6 +73,6 @@ export class Running {
 }
 
 /** Runs the command to its end. */
-export function pgque(args: string[], env: Record<string, string> = {}): Promise<Ended> {
-  return new Running(args, env).ended;
+export function pgque(args: string[], env: Record<string, string> = {}, input?: string | Uint8Array): Promise<Ended> {
+  return new Running(args, env, undefined, input).ended;
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { text } from "node:stream/consumers";
@@ -45,6 +45,7 @@ const resultsSchema = z.object({
       bystanderMs: latency,
       depthMax: z.int().nonnegative(),
       drainSeconds: z.number().nullable(),
+      notRun: z.null(),
       error: z.null(),
     }),
   ),
@@ -72,6 +73,34 @@ const engineSchema = z.object({
   ),
 });
 
+const sendsSchema = z.object({
+  schemaVersion: z.literal(1),
+  scenario: z.literal("sends"),
+  startedAt: z.iso.datetime(),
+  settings: z.looseObject({ indicative: z.literal(true), synchronousCommit: z.literal("on") }),
+  cells: z.array(
+    z.object({
+      group: z.enum(["many", "one"]),
+      system: z.string(),
+      payloadBytes: z.literal(100),
+      messages: z.int(),
+      connections: z.int(),
+      postgres: z.string().regex(/^17\.\d+$/),
+      repeat: z.literal(1),
+      figures: z
+        .looseObject({
+          messagesPerSecond: z.number().positive(),
+          serverCpuSecondsPerThousand: z.number().positive(),
+          clientCpuSecondsPerThousand: z.number().positive(),
+          walBytesPerMessage: z.number().positive(),
+        })
+        .nullable(),
+      notRun: z.string().nullable(),
+      error: z.null(),
+    }),
+  ),
+});
+
 test("a quick run prints results.json, writes the folder and exits with 0", async () => {
   const results = path.join(folder, "complete");
   const run = pgque("bench", "--quick", "--duration", "1", "--results", results, "--json");
@@ -83,7 +112,7 @@ test("a quick run prints results.json, writes the folder and exits with 0", asyn
   expect(ran).toEqual(["pgque, none", "skip-locked, none", "pgque, repeatable-read", "skip-locked, repeatable-read"]);
   expect(cells.filter(({ system }) => system === "pgque").map(({ deadTuples }) => deadTuples)).toEqual([0, 0]);
   expect(cells[3]?.deadTuples).toBeGreaterThan(0);
-  expect((await readdir(results)).sort()).toEqual(["report.md", "results.json", "samples.csv"]);
+  expect((await readdir(results)).sort()).toEqual(["report.html", "report.md", "results.json", "samples.csv"]);
   expect(JSON.parse(await readFile(path.join(results, "results.json"), "utf8"))).toEqual(JSON.parse(output));
   expect(progress).toMatch(/4\/4 skip-locked, repeatable-read: [\d,]+\/s finished/);
 });
@@ -112,38 +141,44 @@ test("engine measures the figures asked for, prints results.json and writes the 
   expect({ exitCode, progress }).toMatchObject({ exitCode: 0 });
   const { figures } = engineSchema.parse(JSON.parse(output));
   expect(figures.map(({ name, repeat }) => [name, repeat])).toEqual([["idle", 1]]);
-  expect((await readdir(results)).sort()).toEqual(["report.md", "results.json"]);
+  expect((await readdir(results)).sort()).toEqual(["report.html", "report.md", "results.json"]);
   expect(JSON.parse(await readFile(path.join(results, "results.json"), "utf8"))).toEqual(JSON.parse(output));
   expect(await readFile(path.join(results, "report.md"), "utf8")).toMatch(/^- idle: (not )?met: /m);
   expect(progress).toMatch(/1\/1 idle: (not )?met/);
 });
 
-test.each([
-  [["--rate", "5"], "unknown option '--rate'"],
-  [["--systems", "pgque"], "unknown option '--systems'"],
-  [["--figures", "speed"], "expected `figures` to be some of send, finish, "],
-  [["--repeat", "0"], "expected `repeat` to be an integer from 1 to 100, got: 0"],
-])("engine %j is wrong usage: exit code 2 and what was expected", async (flags, message) => {
-  const [, errors, [exitCode]] = await finished(pgque("bench", "engine", ...flags));
-  expect(exitCode).toBe(2);
-  expect(errors).toContain(message);
+test("sends measures every system that is installed, and says what is not", async () => {
+  const results = path.join(folder, "sends");
+  const systems = ["pgque", "pgque-zod", "copy", "insert", "graphile-worker", "bullmq", "pgque-prepared"];
+  const shape = ["--payload-bytes", "100", "--messages", "1000", "--connections", "2"];
+  const run = spawn(
+    process.execPath,
+    [bin, "bench", "sends", "--quick", "--systems", systems.join(","), ...shape, "--results", results, "--json"],
+    { env: environment({ PATH: await pathWithoutRedis() }), stdio: ["ignore", "pipe", "pipe"] },
+  );
+  const [output, progress, [exitCode]] = await finished(run);
+
+  expect({ exitCode, progress }).toMatchObject({ exitCode: 0 });
+  const { cells } = sendsSchema.parse(JSON.parse(output));
+  const measured = cells.filter(({ notRun }) => notRun === null).map(({ group, system }) => `${group} ${system}`);
+  expect(measured).toEqual([
+    ...["pgque", "pgque-zod", "copy", "insert", "graphile-worker"].map((system) => `many ${system}`),
+    ...["pgque", "pgque-prepared", "insert"].map((system) => `one ${system}`),
+  ]);
+  expect((await readdir(results)).sort()).toEqual(["report.html", "report.md", "results.json"]);
+  expect(JSON.parse(await readFile(path.join(results, "results.json"), "utf8"))).toEqual(JSON.parse(output));
+  const report = await readFile(path.join(results, "report.md"), "utf8");
+  for (const { system } of cells) expect(report).toMatch(new RegExp(`^\\| ${system} \\| 100 B \\| `, "m"));
+  expect(report).toContain("| bullmq | 100 B | 1,000 | not run, because redis-server is not installed");
 });
 
-test("options of the other scenario before engine's name are refused, not ignored", async () => {
-  const [, errors, [exitCode]] = await finished(pgque("bench", "--quick", "engine"));
-  expect(exitCode).toBe(2);
-  expect(errors).toContain("expected options of the scenario engine after its name, got before it: --quick");
-});
-
-test.each([
-  [["--rate", "-1"], "expected `rate` to be an integer from 0 to 1000000, got: -1"],
-  [["--rate", "fast"], "Expected a number"],
-  [["--systems", "kafka"], "expected `systems` to be some of pgque, "],
-])("%j is wrong usage: exit code 2 and what was expected", async (flags, message) => {
-  const [, errors, [exitCode]] = await finished(pgque("bench", "--quick", ...flags));
-  expect(exitCode).toBe(2);
-  expect(errors).toContain(message);
-});
+/** What starting a PostgreSQL needs, and nothing else. */
+async function pathWithoutRedis(): Promise<string> {
+  const programs = path.join(folder, "programs");
+  await mkdir(programs);
+  for (const program of ["sh", "sleep", "rm"]) await symlink(`/bin/${program}`, path.join(programs, program));
+  return programs;
+}
 
 function pgque(...args: string[]): ChildProcess {
   return spawn(process.execPath, [bin, ...args], { env: environment(), stdio: ["ignore", "pipe", "pipe"] });

@@ -1,0 +1,269 @@
+import type { Consumers, ConsumerSettings, ConsumerStatus, Position, SubscribeOptions } from "@pgque/client";
+import { type Command, Command as Subcommand, Option } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withPgque } from "../database.ts";
+import { given, integer, withJson, withYes } from "../options.ts";
+import { confirm, type ConfirmFlags } from "../output/confirm.ts";
+import { duration, showAge, showDuration, timeOrAge } from "../output/duration.ts";
+import { UsageError } from "../output/failure.ts";
+import { type JsonFlags, printList, printResult } from "../output/print.ts";
+import { type ConsumerRecord, consumerRecord } from "../output/records.ts";
+import type { Column } from "../output/table.ts";
+import { counted, shellWord, showTime } from "../output/text.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {}
+
+const examples = `
+Examples:
+  pgque consumer add orders billing --from start
+  pgque consumer list orders
+  pgque consumer move orders billing --to 2h   receive again what was sent in the last two hours
+
+pgque consumer COMMAND --help has more for each.`;
+
+/** The `consumer` command. */
+export function consumerCommand(): Command {
+  const consumer = new Subcommand("consumer")
+    .description("Add, look at, change, pause, move and remove consumers.")
+    .addHelpText("after", examples);
+  for (const make of [add, list, set, pause, resume, move, remove]) consumer.addCommand(make());
+  return consumer;
+}
+
+function command(name: string): Command {
+  return withDatabase(withJson(new Subcommand(name).argument("<queue>").argument("<consumer>")));
+}
+
+const said = (queue: string, consumer: string): string =>
+  `consumer ${JSON.stringify(consumer)} of queue ${JSON.stringify(queue)}`;
+
+/** Where in the log: its start, its end, or what was sent from a time on. */
+function position(text: string): Position {
+  if (text === "start") return "earliest";
+  if (text === "end") return "latest";
+  return timeOrAge(text);
+}
+
+const positions = "start, end, a time like 2026-01-31T12:00:00Z, or how long ago: 2h";
+
+interface LimitFlags extends Pick<SubscribeOptions, "onFailure"> {
+  maxInFlight?: number | "none";
+  rateLimit?: number | "none";
+  ratePeriod?: number;
+}
+
+interface AddFlags extends Flags, LimitFlags, Pick<SubscribeOptions, "mode"> {
+  from?: Position;
+}
+
+function withLimits(to: Command, read: (text: string) => number | "none"): Command {
+  return to
+    .addOption(
+      new Option("--on-failure <what>", "what a failed message does to its lane, of an ordered consumer").choices([
+        "block",
+        "skip",
+      ]),
+    )
+    .option("--max-in-flight <n>", "receive no more while so many are not settled", read)
+    .option("--rate-limit <n>", "receive at most so many in each --rate-period", read)
+    .option("--rate-period <duration>", "(default: 1s)", duration);
+}
+
+function add(): Command {
+  const adding = command("add")
+    .option("--from <where>", `begin at: ${positions} (default: start for the first consumer, else end)`, position)
+    .addOption(new Option("--mode <mode>", "(default: shared)").choices(["shared", "exclusive", "ordered"]));
+  return withLimits(adding, integer)
+    .description("Add a consumer: a named reader that is given every message of the queue.")
+    .addHelpText(
+      "after",
+      `
+A worker adds its consumer by itself. One that is there stays as it is.
+
+Examples:
+  pgque consumer add orders billing
+  pgque consumer add orders audit --from 2026-01-31T12:00:00Z --max-in-flight 100
+  pgque consumer add accounts ledger --mode ordered --on-failure block`,
+    )
+    .action(async (queue: string, name: string, flags: AddFlags) => {
+      const { from, mode, onFailure, maxInFlight, rateLimit, ratePeriod: ratePeriodMs } = flags;
+      const options = given({ from, mode, onFailure, maxInFlight, rateLimit, ratePeriodMs });
+      const added = await withPgque(flags, "reader", (pgque) =>
+        pgque.subscribe(queue, name, options as SubscribeOptions),
+      );
+      await printResult(
+        flags,
+        { queue, consumer: name, added },
+        added ? `Added ${said(queue, name)}.` : `There is ${said(queue, name)} already.`,
+      );
+    });
+}
+
+type Listed = ConsumerRecord<ConsumerStatus & Omit<ConsumerSettings, "paused">>;
+
+const columns: Column<Listed>[] = [
+  { head: "queue", cell: ({ queue }) => queue },
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "mode", cell: ({ mode, onFailure }) => (onFailure ? `${mode}, ${onFailure}` : mode) },
+  { head: "to receive", cell: ({ depth }) => depth, align: "right" },
+  {
+    head: "in flight",
+    cell: ({ inFlight, maxInFlight }) => `${inFlight}${maxInFlight ? ` of ${maxInFlight}` : ""}`,
+    align: "right",
+  },
+  { head: "lag", cell: ({ lagMs }) => showAge(lagMs), align: "right" },
+  { head: "received/s", cell: ({ receivedPerSecond }) => receivedPerSecond.toFixed(1), align: "right" },
+  {
+    head: "limit",
+    cell: ({ rateLimit, ratePeriodMs }) => rateLimit && `${rateLimit} per ${showDuration(ratePeriodMs ?? 1000)}`,
+  },
+  { head: "last received", cell: ({ receivedAt }) => showTime(receivedAt) },
+  { head: "state", cell: ({ paused }) => (paused ? "paused" : "") },
+];
+
+function list(): Command {
+  return withDatabase(withJson(new Subcommand("list").alias("ls").argument("[queue]", "only of this queue")))
+    .description("List consumers: how far each is, and how it receives.")
+    .addHelpText(
+      "after",
+      `
+It counts what it shows: look every few seconds, not in a loop.
+
+Examples:
+  pgque consumer list
+  pgque consumer list orders --json | jq '.[] | {consumer, depth, lagMs}'`,
+    )
+    .action(async (queue: string | undefined, flags: Flags) => {
+      const found = await withPgque(flags, "reader", async ({ consumers }) => {
+        const settings = new Map(
+          (await consumers.settings(queue)).map((one) => [JSON.stringify([one.queue, one.name]), one]),
+        );
+        const status = await consumers.list(queue);
+        // one that has come in between has no settings yet
+        return status.flatMap((one) => {
+          const own = settings.get(JSON.stringify([one.queue, one.name]));
+          return own ? [consumerRecord({ ...own, ...one })] : [];
+        });
+      });
+      await printList(
+        flags,
+        columns,
+        found,
+        "There is no consumer. `pgque consumer add QUEUE NAME` makes one, and so does a worker.",
+      );
+    });
+}
+
+function set(): Command {
+  return withLimits(command("set"), (text) => (text === "none" ? text : integer(text)))
+    .description("Change the limits of a consumer; `none` takes one away.")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  pgque consumer set orders billing --max-in-flight 50 --rate-limit 100\n  pgque consumer set orders billing --rate-limit none",
+    )
+    .action(async (queue: string, name: string, flags: Flags & LimitFlags) => {
+      const { onFailure, maxInFlight, rateLimit, ratePeriod: ratePeriodMs } = flags;
+      const changes = given({ onFailure, maxInFlight: limit(maxInFlight), rateLimit: limit(rateLimit), ratePeriodMs });
+      if (Object.keys(changes).length === 0)
+        throw new UsageError("expected a limit to change, got none. `pgque consumer set --help` lists them");
+      const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.change(queue, name, changes));
+      await printResult(
+        flags,
+        { queue, consumer: name, changed },
+        changed ? `Changed ${said(queue, name)}.` : "It is like that already.",
+      );
+    });
+}
+
+/** The client takes a limit away by null, which an option of commander cannot be. */
+const limit = (value: number | "none" | undefined): number | null | undefined => (value === "none" ? null : value);
+
+function pause(): Command {
+  return command("pause")
+    .description("Let a consumer receive nothing. What it has in hand can be settled, and other consumers go on.")
+    .addHelpText("after", "\nExamples:\n  pgque consumer pause orders billing")
+    .action(async (queue: string, name: string, flags: Flags) => {
+      const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.pause(queue, name));
+      await printResult(
+        flags,
+        { queue, consumer: name, changed },
+        changed ? `Paused ${said(queue, name)}.` : "It is paused already.",
+      );
+    });
+}
+
+function resume(): Command {
+  return command("resume")
+    .description("Go on with what pause stopped, and wake idle workers.")
+    .addHelpText("after", "\nExamples:\n  pgque consumer resume orders billing")
+    .action(async (queue: string, name: string, flags: Flags) => {
+      const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.resume(queue, name));
+      await printResult(
+        flags,
+        { queue, consumer: name, changed },
+        changed ? `Resumed ${said(queue, name)}.` : "It is not paused.",
+      );
+    });
+}
+
+function move(): Command {
+  return withYes(command("move"))
+    .requiredOption("--to <where>", positions, position)
+    .description("Place a consumer anew: replay what is kept, or skip what it has not received.")
+    .addHelpText(
+      "after",
+      `
+What was settled comes again when it lies behind the new place and is still kept (--retention of the queue). The open batches and the
+retries of the consumer are left behind.
+
+Examples:
+  pgque consumer move orders billing --to 2h
+  pgque consumer move orders billing --to end --yes`,
+    )
+    .action(async (queue: string, name: string, flags: Flags & ConfirmFlags & { to: Position }) => {
+      const { to } = flags;
+      const where =
+        to instanceof Date
+          ? `what was sent from ${to.toISOString()} on`
+          : `the ${to === "earliest" ? "start" : "end"} of what is kept`;
+      await withPgque(flags, "reader", async ({ consumers }) => {
+        const what = async () =>
+          `This moves ${said(queue, name)} (${await hasLeft(consumers, queue, name)}) to ${where}; its open batches and retries are left behind.`;
+        await confirm(what, flags);
+        await consumers.seek(queue, name, to);
+      });
+      await printResult(flags, { queue, consumer: name, moved: true }, `Moved ${said(queue, name)} to ${where}.`);
+    });
+}
+
+function remove(): Command {
+  return withYes(command("remove").alias("rm"))
+    .description("Remove a consumer, and with it what it has not received. Other consumers are not affected.")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  pgque consumer remove orders audit\n  pgque consumer remove orders audit --yes",
+    )
+    .action(async (queue: string, name: string, flags: Flags & ConfirmFlags) => {
+      await withPgque(flags, "reader", async (pgque) => {
+        await confirm(
+          async () => `This removes ${said(queue, name)}: ${await hasLeft(pgque.consumers, queue, name)}.`,
+          flags,
+        );
+        if (!(await pgque.unsubscribe(queue, name))) throw missing(queue, name);
+      });
+      await printResult(flags, { queue, consumer: name, removed: true }, `Removed ${said(queue, name)}.`);
+    });
+}
+
+/** What a consumer would leave behind, in words. Asked for with the question alone: to look takes a right that to move or remove does not. */
+async function hasLeft(consumers: Consumers, queue: string, name: string): Promise<string> {
+  const found = (await consumers.list(queue)).find((one) => one.name === name);
+  if (found === undefined) throw missing(queue, name);
+  return `${counted(found.depth, "message")} to receive, ${found.inFlight} in flight`;
+}
+
+function missing(queue: string, name: string): Error {
+  return new Error(
+    `expected ${said(queue, name)}, found none. \`pgque consumer list ${shellWord(queue)}\` shows those that are there`,
+  );
+}

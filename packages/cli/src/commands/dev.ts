@@ -1,0 +1,90 @@
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { Command, Option } from "commander";
+import { schemaOption, withClient } from "../connection.ts";
+import { port, withYes } from "../options.ts";
+import { confirm, type ConfirmFlags } from "../output/confirm.ts";
+import { printLine } from "../output/print.ts";
+import { stopRequested } from "../signals.ts";
+
+interface Flags extends ConfirmFlags {
+  schema: string;
+  port?: number;
+  reset?: true;
+}
+
+/** Where the server is, from the folder that the command runs in. */
+const folder = ".pgque";
+
+const more = `
+A real PostgreSQL 17 from an npm package, on 127.0.0.1, with the schema installed. Its data is in .pgque, which git ignores, and is there
+again at the next start, under the same connection string. Ctrl-C stops it. For development: it is one user's, and no backup is made.
+
+Examples:
+  pgque dev
+  pgque dev --port 5433
+  pgque dev --reset         throw its data away and begin anew; asks`;
+
+/** The `dev` command. */
+export function devCommand(): Command {
+  return withYes(new Command("dev"))
+    .description("Run a PostgreSQL with the schema for development, until told to stop.")
+    .addOption(schemaOption())
+    .addOption(
+      new Option("--port <port>", "the port to listen on (default: that of the last start, else a free one)").argParser(
+        port,
+      ),
+    )
+    .option("--reset", "throw away the data in .pgque first")
+    .addHelpText("after", more)
+    .action(dev);
+}
+
+async function dev(flags: Flags): Promise<void> {
+  if (flags.reset && existsSync(folder)) {
+    refuseRunning();
+    await confirm(() => Promise.resolve(`This throws away the database in ${path.resolve(folder)}.`), flags);
+    rmSync(folder, { recursive: true });
+  }
+  const [{ startPostgres }, { install }] = await Promise.all([import("@pgque/postgres"), import("@pgque/sql")]);
+  refuseRunning();
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(path.join(folder, ".gitignore"), "*\n");
+  const requested = stopRequested();
+  const server = await startPostgres({
+    keepIn: folder,
+    durable: true,
+    ...(flags.port === undefined ? {} : { port: flags.port }),
+  });
+  try {
+    const { version } = await withClient({ databaseUrl: server.url, schema: flags.schema }, (client) =>
+      install(client, { schema: flags.schema }),
+    );
+    await printLine(`PostgreSQL ${server.major} with Pgque ${version}, its data in ${folder}. Ctrl-C stops it.`);
+    await printLine(`DATABASE_URL=${server.url}`);
+    const ended = await Promise.race([requested, server.ended.then(() => null)]);
+    if (ended === null) throw new Error(`the server has ended, ${server.log} says why`);
+  } finally {
+    await server.stop();
+  }
+}
+
+/** @throws Error when a server runs on the data already */
+function refuseRunning(): void {
+  const file = path.join(folder, "data", "postmaster.pid");
+  const pid = existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) : Number.NaN;
+  if (Number.isNaN(pid) || !isAlive(pid)) return;
+  throw new Error(
+    `expected no server to run on the data in ${path.resolve(folder)}, found process ${pid}. Stop it first`,
+  );
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // another user's is alive too
+    return (error as NodeJS.ErrnoException).code === "EPERM";
+  }
+}

@@ -1,0 +1,240 @@
+import type { DeadLetter, DeadLetterFilter } from "@pgque/client";
+import { Command } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withPgque } from "../database.ts";
+import { inSteps, type Steps } from "../dead-letters/in-steps.ts";
+import { given, id, idMax, ids, integer, withJson, withYes } from "../options.ts";
+import { confirm, type ConfirmFlags } from "../output/confirm.ts";
+import { timeOrAge } from "../output/duration.ts";
+import { UsageError } from "../output/failure.ts";
+import { json } from "../output/json.ts";
+import { type JsonFlags, printLine, printList, printResult } from "../output/print.ts";
+import type { Column } from "../output/table.ts";
+import { counted, firstLine, shellWord, shortened, showTime } from "../output/text.ts";
+
+interface FilterFlags extends DatabaseFlags, JsonFlags {
+  consumer?: string;
+  type?: string;
+  reason?: string;
+  olderThan?: Date;
+  newerThan?: Date;
+}
+
+interface ScopeFlags extends FilterFlags {
+  id?: bigint[];
+  all?: true;
+}
+
+const examples = `
+A dead letter is a message whose attempts were used up, or that was buried: kept until somebody decides. A message has one for each
+consumer that it died for.
+
+Examples:
+  pgque dlq list orders
+  pgque dlq redrive orders --reason timeout
+  pgque dlq purge orders --older-than 30d
+
+pgque dlq COMMAND --help has more for each.`;
+
+/** The `dlq` command. */
+export function dlqCommand(): Command {
+  const dlq = new Command("dlq")
+    .description("Look at dead letters, send them again, throw them away.")
+    .addHelpText("after", examples);
+  for (const make of [list, show, redrive, purge]) dlq.addCommand(make());
+  return dlq;
+}
+
+function withFilter(command: Command): Command {
+  return withDatabase(withJson(command))
+    .option("--consumer <name>", "that died for this consumer")
+    .option("--type <type>", "of this type")
+    .option("--reason <text>", "with this in their reason")
+    .option("--older-than <when>", "that died before: 30d, 2026-01-31T12:00:00Z", timeOrAge)
+    .option("--newer-than <when>", "that died since: 2h, 2026-01-31T12:00:00Z", timeOrAge);
+}
+
+function withScope(command: Command): Command {
+  return withFilter(command)
+    .option("--id <ids>", "these, as `list` shows them: 17,18; may be repeated", ids)
+    .option("--all", "all of the queue");
+}
+
+function filterOf({
+  consumer,
+  type,
+  reason,
+  olderThan: diedBefore,
+  newerThan: diedAfter,
+}: FilterFlags): DeadLetterFilter {
+  // `%`, `_` and `\\` in what somebody looks for mean themselves
+  const reasonLike = reason === undefined ? undefined : `%${reason.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
+  return given({ consumer, type, reasonLike, diedBefore, diedAfter });
+}
+
+const columns: Column<DeadLetter>[] = [
+  { head: "id", cell: (letter) => String(letter.id), align: "right" },
+  { head: "died", cell: ({ diedAt }) => showTime(diedAt) },
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "attempt", cell: ({ attempt }) => attempt, align: "right" },
+  { head: "type", cell: ({ type }) => type },
+  { head: "reason", cell: ({ reason }) => reason && shortened(firstLine(reason), 40) },
+  { head: "payload", cell: ({ payload }) => shortened(json(payload, 0), 40) },
+];
+
+interface ListFlags extends FilterFlags {
+  limit?: number;
+  after?: bigint;
+}
+
+function list(): Command {
+  return withFilter(new Command("list").alias("ls").argument("<queue>"))
+    .description("List dead letters, the newest first.")
+    .option("--limit <n>", "at most so many, up to 1000 (default: 20)", integer)
+    .option("--after <id>", "go on behind this one, the last of the page before", id)
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pgque dlq list orders --consumer billing --newer-than 1h
+  pgque dlq list orders --reason "gateway timeout" --limit 100
+  pgque dlq list orders --json | jq '.[] | {id, reason, payload}'`,
+    )
+    .action(async (queue: string, flags: ListFlags) => {
+      const { limit: max = 20, after: beforeId } = flags;
+      const options = { ...filterOf(flags), ...given({ max, beforeId }) };
+      const letters = await withPgque(flags, "reader", ({ deadLetters }) => deadLetters.list(queue, options));
+      await printList(
+        flags,
+        columns,
+        letters,
+        beforeId === undefined ? "There is no dead letter." : "There is no further dead letter.",
+      );
+      const last = letters.at(-1);
+      if (!flags.json && last !== undefined && letters.length === max)
+        await printLine(`\nThere may be more: add --after ${last.id}`);
+    });
+}
+
+function show(): Command {
+  return withDatabase(withJson(new Command("show").argument("<queue>").argument("<id>", "as `list` shows it", id)))
+    .description("Show one dead letter with all of its payload and its reason.")
+    .addHelpText("after", "\nExamples:\n  pgque dlq show orders 17\n  pgque dlq show orders 17 --json | jq .payload")
+    .action(async (queue: string, wanted: bigint, flags: DatabaseFlags & JsonFlags) => {
+      const [letter] = await withPgque(flags, "reader", ({ deadLetters }) =>
+        deadLetters.list(queue, { ...(wanted < idMax && { beforeId: wanted + 1n }), max: 1 }),
+      );
+      if (letter?.id !== wanted) {
+        throw new Error(
+          `expected a dead letter ${wanted} of queue ${JSON.stringify(queue)}, found none. \`pgque dlq list ${shellWord(queue)}\` shows those that are there`,
+        );
+      }
+      if (flags.json) return printLine(json(letter));
+      const { facts } = await import("../output/table.ts");
+      const { payload, headers, createdAt, diedAt, messageId, ...rest } = letter;
+      const known = {
+        ...rest,
+        id: String(letter.id),
+        message: String(messageId),
+        sent: showTime(createdAt),
+        died: showTime(diedAt),
+      };
+      await printLine(`${facts({ ...known, headers: json(headers, 0) })}\n\n${json(payload)}`);
+    });
+}
+
+interface RedriveFlags extends ScopeFlags {
+  limit?: number;
+}
+
+/** So many in one transaction. */
+const redriveStep = 1000;
+const purgeStep = 10_000;
+
+function redrive(): Command {
+  return withScope(new Command("redrive").argument("<queue>"))
+    .option("--limit <n>", "at most so many, the oldest first", integer)
+    .description("Send dead letters again, each to the consumer that it died for, from its first attempt.")
+    .addHelpText(
+      "after",
+      `
+Those that all options fit, or --all. Sent in transactions of ${redriveStep}: what was sent before a failure or a Ctrl-C (exit code 130) stays
+sent, and it says how many. Those that die again while it runs are left alone, and so are those of consumers that are gone.
+
+Examples:
+  pgque dlq redrive orders --id 17,18
+  pgque dlq redrive orders --consumer billing --reason timeout --limit 100
+  pgque dlq redrive orders --all`,
+    )
+    .action(async (queue: string, flags: RedriveFlags) => {
+      checkScope(flags, "redrive");
+      if (flags.limit !== undefined && flags.limit < 1)
+        throw new UsageError(`expected --limit to be 1 or more, got: ${flags.limit}`);
+      const result = (redriven: number) => ({ queue, redriven });
+      const redriven = await withPgque(flags, "admin", (pgque) =>
+        inSteps(
+          pgque,
+          {
+            ...stepsOf(queue, flags),
+            limit: flags.limit ?? Number.POSITIVE_INFINITY,
+            step: redriveStep,
+            done: "sent again",
+            take: (options) => pgque.deadLetters.redrive(queue, options),
+            result,
+          },
+          flags,
+        ),
+      );
+      await printResult(flags, result(redriven), `Sent ${counted(redriven, "dead letter")} again.`);
+    });
+}
+
+function purge(): Command {
+  return withYes(withScope(new Command("purge").argument("<queue>")))
+    .description("Throw dead letters away: those that all options fit, or --all.")
+    .addHelpText(
+      "after",
+      `
+In transactions of ${purgeStep}: what was thrown away before a failure or a Ctrl-C (exit code 130) is gone, and it says how many.
+
+Examples:
+  pgque dlq purge orders --older-than 30d
+  pgque dlq purge orders --id 17 --yes`,
+    )
+    .action(async (queue: string, flags: ScopeFlags & ConfirmFlags) => {
+      checkScope(flags, "purge");
+      const result = (purged: number) => ({ queue, purged });
+      const purged = await withPgque(flags, "admin", async (pgque) => {
+        await confirm(async () => {
+          const { deadLetters } = await pgque.queues.status(queue);
+          const which = flags.all ? "all" : "those that fit";
+          return `This throws away ${which} of the ${counted(deadLetters, "dead letter")} of queue ${JSON.stringify(queue)}.`;
+        }, flags);
+        return inSteps(
+          pgque,
+          {
+            ...stepsOf(queue, flags),
+            limit: Number.POSITIVE_INFINITY,
+            step: purgeStep,
+            done: "thrown away",
+            take: (options) => pgque.deadLetters.purge(queue, options),
+            result,
+          },
+          flags,
+        );
+      });
+      await printResult(flags, result(purged), `Threw away ${counted(purged, "dead letter")}.`);
+    });
+}
+
+function stepsOf(queue: string, flags: ScopeFlags): Pick<Steps, "queue" | "filter"> {
+  return { queue, filter: { ...filterOf(flags), ...given({ ids: flags.id }) } };
+}
+
+function checkScope(flags: ScopeFlags, command: string): void {
+  const named = flags.id !== undefined || Object.keys(filterOf(flags)).length > 0;
+  if (named !== (flags.all ?? false)) return;
+  throw new UsageError(
+    `expected options that say which dead letters, or --all, got ${named ? "both" : "neither"}. \`pgque dlq ${command} --help\` lists them`,
+  );
+}

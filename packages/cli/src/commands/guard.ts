@@ -1,0 +1,122 @@
+import { Command, InvalidArgumentError, Option } from "commander";
+import { connectionConfig, databaseUrlOption } from "../connection.ts";
+import { duration, interval } from "../output/duration.ts";
+import { jsonLogger, lineLogger } from "../output/log.ts";
+import { UsageError } from "../output/failure.ts";
+import { stopRequested } from "../signals.ts";
+
+interface Flags {
+  databaseUrl?: string;
+  follower: string[];
+  olderThan: number;
+  interval: number;
+  grace: number;
+  cancel?: true;
+  terminate?: true;
+  allowUser: string[];
+  allowApplication: string[];
+  allowQuery: RegExp[];
+  includeSuperusers?: true;
+  once?: true;
+  json?: true;
+}
+
+const more = `
+A transaction that stays open holds the xmin horizon: VACUUM may remove no row that has died since, in any table, and every queue that
+updates and deletes grows and slows down. Pgque's tables have no such rows; the others of the database do. Guard watches for such
+transactions, of its database on a primary and of all databases on a standby, and says so; it ends them only if it is told to:
+
+  (neither)      says what it would do
+  --cancel       cancels the statement that runs in it (this does nothing to a session that is idle in its transaction)
+  --terminate    cancels, and if the transaction is there after --grace, ends the session
+
+A transaction is one that has a snapshot or a transaction id; one with neither holds nothing and is left alone. So are autovacuum, VACUUM,
+replication, other processes of the server, guard itself, superusers' sessions unless --include-superusers, and what is allowed by user,
+application name or a regular expression that is found in the last query. Whom it ends is compared once more in the statement that does it, by process id, start of the
+session and start of the transaction: nobody else who got the same process id is hit. A follower's transactions hold the primary's
+horizon by hot_standby_feedback: name each with --follower. One without that setting holds nothing, and is left alone.
+
+It needs pg_read_all_stats to see other roles' transactions and pg_signal_backend to end them, and no schema of Pgque. It goes on when a
+server goes away, and tries again after 1 s, doubling to 30 s.
+
+Exit codes: 0 told to stop (SIGTERM, SIGINT), or --once and done; 1 --once and a server could not be reached; 2 wrong usage.
+
+Examples:
+  pgque guard                                              warns of transactions older than five minutes
+  pgque guard --older-than 15m --cancel --allow-user backup
+  pgque guard --older-than 1h --terminate --grace 1m --allow-application pg_dump --allow-query '^copy '
+  pgque guard --follower postgres://guard@replica1/app --follower postgres://guard@replica2/app --json
+  pgque guard --once --terminate                           for a scheduler: looks once, ends what is too old`;
+
+/** The `guard` command. */
+export function guardCommand(): Command {
+  return new Command("guard")
+    .description("Watch for long transactions that hold the xmin horizon, and end them if told to.")
+    .addOption(databaseUrlOption())
+    .option("--follower <url>", "a standby to watch too (repeatable)", collect, [])
+    .addOption(durationOption("--older-than <duration>", "how long a transaction may hold the horizon", 300_000, "5m"))
+    .addOption(new Option("--interval <duration>", "how often to look").default(5000, "5s").argParser(interval))
+    .addOption(durationOption("--grace <duration>", "between a cancel and a terminate", 10_000, "10s"))
+    .option("--cancel", "cancel the statement of what is too old")
+    .option("--terminate", "cancel, then end the session")
+    .option("--allow-user <name>", "leave this role alone (repeatable)", collect, [])
+    .option("--allow-application <name>", "leave this application_name alone (repeatable)", collect, [])
+    .option(
+      "--allow-query <regex>",
+      "leave alone what runs or last ran such a query; case does not matter (repeatable)",
+      collectPattern,
+      [],
+    )
+    .option("--include-superusers", "superusers' transactions too")
+    .option("--once", "look once and end")
+    .option("--json", "log as JSON lines")
+    .addHelpText("after", more)
+    .action(guard);
+}
+
+async function guard(flags: Flags): Promise<void> {
+  if (flags.cancel && flags.terminate) {
+    throw new UsageError("expected --cancel or --terminate, got both. --terminate cancels first");
+  }
+  const urls = [flags.databaseUrl, ...flags.follower];
+  const configs = urls.map((databaseUrl) => connectionConfig(databaseUrl === undefined ? {} : { databaseUrl }));
+  const { watch, watchOnce } = await import("../guard/watch.ts");
+  const write = (line: string): void => void process.stdout.write(`${line}\n`);
+  const log = flags.json ? jsonLogger(write) : lineLogger(write);
+  const over = new AbortController();
+  const watches = configs.map((config) => ({ config, policy: policyOf(flags), intervalMs: flags.interval, log }));
+  const stop = (signal: string): void => {
+    log.info("stopping", { signal });
+    over.abort();
+  };
+  void stopRequested().then(stop);
+  await Promise.all(watches.map((of) => (flags.once ? watchOnce(of, over.signal) : watch(of, over.signal))));
+}
+
+function policyOf(flags: Flags): import("../guard/policy.ts").Policy {
+  return {
+    olderThanMs: flags.olderThan,
+    signal: flags.terminate ? "terminate" : flags.cancel ? "cancel" : undefined,
+    graceMs: flags.grace,
+    allowedUsers: flags.allowUser,
+    allowedApplications: flags.allowApplication,
+    allowedQueries: flags.allowQuery,
+    includeSuperusers: flags.includeSuperusers ?? false,
+  };
+}
+
+function durationOption(flag: string, description: string, defaultMs: number, shown: string): Option {
+  return new Option(flag, description).default(defaultMs, shown).argParser(duration);
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value];
+}
+
+function collectPattern(value: string, before: RegExp[]): RegExp[] {
+  try {
+    return [...before, new RegExp(value, "i")];
+  } catch (error) {
+    throw new InvalidArgumentError(`expected a regular expression: ${(error as Error).message}.`);
+  }
+}

@@ -1,0 +1,65 @@
+import type { PeekedMessage } from "@pgque/client";
+import { Command } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withPgque } from "../database.ts";
+import { given, integer, withJson } from "../options.ts";
+import { json } from "../output/json.ts";
+import { type JsonFlags, printLine, printList } from "../output/print.ts";
+import type { Column } from "../output/table.ts";
+import { shellWord, shortened, showTime } from "../output/text.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {
+  consumer?: string;
+  limit?: number;
+  after?: string;
+}
+
+const more = `
+Nothing is received, written or locked. Without --consumer everything that is kept is shown, whoever has received it, the oldest
+first; with it what that consumer would receive next. What is delayed comes last, with the time at which it is due.
+
+Examples:
+  pgque peek orders
+  pgque peek orders --consumer billing --limit 50
+  pgque peek orders --json | jq '.[].payload'
+  pgque peek orders --after 0.812.17   the next page: the position is in the JSON, and under the table`;
+
+const columns: Column<PeekedMessage>[] = [
+  { head: "id", cell: ({ id }) => String(id), align: "right" },
+  { head: "sent", cell: ({ createdAt }) => showTime(createdAt) },
+  { head: "due", cell: ({ dueAt }) => showTime(dueAt) },
+  { head: "for", cell: ({ consumer }) => consumer },
+  { head: "attempt", cell: ({ attempt }) => attempt, align: "right" },
+  { head: "priority", cell: ({ priority }) => priority, align: "right" },
+  { head: "key", cell: ({ key }) => key },
+  { head: "type", cell: ({ type }) => type },
+  { head: "payload", cell: ({ payload }) => shortened(json(payload, 0)) },
+];
+
+/** The `peek` command. */
+export function peekCommand(): Command {
+  return withDatabase(withJson(new Command("peek")))
+    .description("Look at messages without receiving them.")
+    .argument("<queue>")
+    .option("--consumer <name>", "what this one has not received, in its order")
+    .option("--limit <n>", "at most so many, up to 1000 (default: 10)", integer)
+    .option("--after <position>", "go on behind the last message of the page before")
+    .addHelpText("after", more)
+    .action(peek);
+}
+
+async function peek(queue: string, flags: Flags): Promise<void> {
+  const { consumer, limit: max = 10, after } = flags;
+  const found = await withPgque(flags, "reader", ({ messages }) =>
+    messages.peek(queue, given({ consumer, max, after })),
+  );
+  // a column in which nothing stands only takes room
+  const used = columns.filter(
+    ({ head, cell }) => !["due", "for", "priority", "key"].includes(head) || found.some((row) => cell(row) !== null),
+  );
+  await printList(flags, used, found, after === undefined ? "There is no message." : "There is no further message.");
+  const last = found.at(-1);
+  if (flags.json || last === undefined || found.length < max) return;
+  const same = consumer === undefined ? "" : ` --consumer ${shellWord(consumer)}`;
+  await printLine(`\nThere may be more: pgque peek ${shellWord(queue)}${same} --limit ${max} --after ${last.position}`);
+}

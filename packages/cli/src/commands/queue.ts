@@ -1,0 +1,254 @@
+import { Command } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withPgque } from "../database.ts";
+import { withJson, withYes } from "../options.ts";
+import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
+import { showAge } from "../output/duration.ts";
+import { UsageError } from "../output/failure.ts";
+import { type JsonFlags, printLine, printList, printResult } from "../output/print.ts";
+import { type ConsumerRecord, consumerRecord, type QueueRecord, queueRecord } from "../output/records.ts";
+import type { Column } from "../output/table.ts";
+import { counted, shellWord, showBytes, showTime } from "../output/text.ts";
+import { readSettings, showSettings, withSettings } from "./queue-settings.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {}
+
+const examples = `
+Examples:
+  pgque queue create orders --max-retries 10
+  pgque queue list
+  pgque queue pause orders
+
+pgque queue COMMAND --help has more for each.`;
+
+/** The `queue` command. */
+export function queueCommand(): Command {
+  const queue = new Command("queue")
+    .description("Create, look at, change, pause, empty and drop queues.")
+    .addHelpText("after", examples);
+  for (const make of [create, list, show, set, pause, resume, purge, drop]) queue.addCommand(make());
+  return queue;
+}
+
+function create(): Command {
+  return withDatabase(
+    withJson(withSettings(new Command("create").argument("<queue>", "name: any Unicode, at most 57 bytes"))),
+  )
+    .description("Create a queue. Does nothing when it is there; its settings then stay as they are.")
+    .addHelpText(
+      "after",
+      `
+What is not set has the defaults that \`pgque queue show\` prints. A queue that is there is changed by \`pgque queue set\`.
+
+Examples:
+  pgque queue create orders
+  pgque queue create mails --lane-by priority --max-retries 3 --retention 2d`,
+    )
+    .action(async (name: string, flags: Flags) => {
+      const created = await withPgque(flags, "admin", async (pgque) => {
+        const { defineQueue } = await import("@pgque/client");
+        return pgque.ensure(defineQueue(name, readSettings({ ...flags }) as object));
+      });
+      const said = JSON.stringify(name);
+      await printResult(
+        flags,
+        { queue: name, created },
+        created ? `Created queue ${said}.` : `Queue ${said} is there already. Its settings were left as they are.`,
+      );
+    });
+}
+
+const columns: Column<QueueRecord>[] = [
+  { head: "queue", cell: ({ queue }) => queue },
+  { head: "consumers", cell: ({ consumerCount }) => consumerCount, align: "right" },
+  { head: "sent/s", cell: ({ sentPerSecond }) => sentPerSecond.toFixed(1), align: "right" },
+  { head: "delayed", cell: ({ delayed }) => delayed, align: "right" },
+  { head: "dead letters", cell: ({ deadLetters }) => deadLetters, align: "right" },
+  { head: "on disk", cell: ({ bytes }) => showBytes(bytes), align: "right" },
+  { head: "state", cell: ({ paused }) => (paused ? "paused" : "") },
+];
+
+function list(): Command {
+  return withDatabase(withJson(new Command("list").alias("ls")))
+    .description("List the queues.")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pgque queue list
+  pgque queue list --json | jq -r '.[] | select(.deadLetters > 0) | .queue'`,
+    )
+    .action(async (flags: Flags) => {
+      const queues = await withPgque(flags, "reader", (pgque) => pgque.queues.list());
+      await printList(
+        flags,
+        columns,
+        queues.map(queueRecord),
+        "There is no queue. `pgque queue create NAME` makes one.",
+      );
+    });
+}
+
+const consumerColumns: Column<ConsumerRecord>[] = [
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "to receive", cell: ({ depth }) => depth, align: "right" },
+  { head: "in flight", cell: ({ inFlight }) => inFlight, align: "right" },
+  { head: "lag", cell: ({ lagMs }) => showAge(lagMs), align: "right" },
+  { head: "state", cell: ({ paused }) => (paused ? "paused" : "") },
+];
+
+function show(): Command {
+  return withDatabase(withJson(new Command("show").argument("<queue>")))
+    .description("Show one queue: its state, settings, consumers, and what keeps its space.")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pgque queue show orders
+  pgque queue show orders --json | jq .settings.maxRetries`,
+    )
+    .action(async (name: string, flags: Flags) => {
+      const found = await withPgque(flags, "reader", async ({ queues, consumers }) => ({
+        ...queueRecord(await queues.status(name)),
+        settings: await queues.settings(name),
+        consumers: (await consumers.list(name)).map(consumerRecord),
+        segments: await queues.segments(name),
+      }));
+      if (flags.json) return printResult(flags, found, "");
+      const { facts, table } = await import("../output/table.ts");
+      const { sentPerSecond, delayed, deadLetters, bytes, paused, rotatedAt, settings, segments } = found;
+      const kept = segments.filter(({ waitsFor }) => waitsFor !== null && waitsFor.length > 0);
+      const state = {
+        queue: name,
+        state: paused ? "paused" : "runs",
+        "sent/s": sentPerSecond.toFixed(1),
+        delayed,
+        "dead letters": deadLetters,
+        "on disk": `${showBytes(bytes)} in ${counted(segments.length, "segment")}, the current one since ${showTime(rotatedAt)}`,
+        ...Object.fromEntries(kept.map(({ segment, waitsFor }) => [`segment ${segment} waits`, waitsFor?.join("; ")])),
+      };
+      const readers =
+        found.consumers.length === 0
+          ? `No consumer. \`pgque consumer add ${shellWord(name)} NAME\` makes one.`
+          : table(consumerColumns, found.consumers);
+      await printLine([facts(state), facts(showSettings(settings)), readers].join("\n\n"));
+    });
+}
+
+function set(): Command {
+  return withDatabase(withJson(withSettings(new Command("set").argument("<queue>"), { changing: true })))
+    .description("Change settings of a queue: all that are named, or none when one is wrong.")
+    .addHelpText(
+      "after",
+      `
+The value \`default\` takes a setting back. --lane-by cannot be changed, --lanes not lowered, --expiry not switched off.
+
+Examples:
+  pgque queue set orders --max-retries 10 --retention 1d
+  pgque queue set orders --max-lag default`,
+    )
+    .action(async (name: string, flags: Flags) => {
+      const changes = readSettings({ ...flags });
+      if (Object.keys(changes).length === 0) {
+        throw new UsageError("expected a setting to change, got none. `pgque queue set --help` lists them");
+      }
+      const changed = await withPgque(flags, "admin", ({ queues }) => queues.change(name, changes));
+      await printResult(
+        flags,
+        { queue: name, changed },
+        changed ? `Changed queue ${JSON.stringify(name)}.` : "It is like that already.",
+      );
+    });
+}
+
+function pause(): Command {
+  return withDatabase(withJson(new Command("pause").argument("<queue>")))
+    .description("Let no consumer receive from a queue. What is in hand can be settled, and sends go on.")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  pgque queue pause orders\n  pgque consumer pause orders billing   only one of its consumers",
+    )
+    .action(async (name: string, flags: Flags) => {
+      const changed = await withPgque(flags, "admin", ({ queues }) => queues.pause(name));
+      await printResult(
+        flags,
+        { queue: name, changed },
+        changed ? `Paused queue ${JSON.stringify(name)}.` : "It is paused already.",
+      );
+    });
+}
+
+function resume(): Command {
+  return withDatabase(withJson(new Command("resume").argument("<queue>")))
+    .description("Go on with what pause stopped, and wake idle workers.")
+    .addHelpText("after", "\nExamples:\n  pgque queue resume orders")
+    .action(async (name: string, flags: Flags) => {
+      const changed = await withPgque(flags, "admin", ({ queues }) => queues.resume(name));
+      await printResult(
+        flags,
+        { queue: name, changed },
+        changed ? `Resumed queue ${JSON.stringify(name)}.` : "It is not paused.",
+      );
+    });
+}
+
+interface PurgeFlags extends Flags, ConfirmFlags {
+  consumer?: string;
+}
+
+function purge(): Command {
+  return withDatabase(withJson(withYes(new Command("purge").argument("<queue>"))))
+    .option("--consumer <name>", "only what this one has not received; others still get it")
+    .description("Throw away what no consumer has received or settled, and what is delayed. Dead letters stay.")
+    .addHelpText(
+      "after",
+      `
+Asks for the name of the queue to be typed.
+
+Examples:
+  pgque queue purge orders
+  pgque queue purge orders --consumer billing --yes`,
+    )
+    .action(async (name: string, flags: PurgeFlags) => {
+      const { consumer } = flags;
+      const purged = await withPgque(flags, "admin", async ({ queues, consumers }) => {
+        await queues.status(name);
+        const whose = consumer === undefined ? "" : ` for consumer ${JSON.stringify(consumer)}`;
+        await confirmByName(`This throws away what waits in queue ${JSON.stringify(name)}${whose}.`, name, flags);
+        return consumer === undefined ? queues.purge(name) : consumers.purge(name, consumer);
+      });
+      await printResult(flags, { queue: name, purged }, `Threw away ${counted(purged, "message")}.`);
+    });
+}
+
+interface DropFlags extends Flags, ConfirmFlags {
+  force?: true;
+}
+
+function drop(): Command {
+  return withDatabase(withJson(withYes(new Command("drop").argument("<queue>"))))
+    .option("--force", "also when consumers are subscribed")
+    .description("Drop a queue, its messages, its dead letters and its schedules.")
+    .addHelpText(
+      "after",
+      `
+Asks for the name of the queue to be typed.
+
+Examples:
+  pgque queue drop outdated
+  pgque queue drop outdated --force --yes`,
+    )
+    .action(async (name: string, flags: DropFlags) => {
+      await withPgque(flags, "admin", async ({ queues }) => {
+        const { consumers, bytes, deadLetters } = await queues.status(name);
+        const what = [
+          counted(consumers, "consumer"),
+          counted(deadLetters, "dead letter"),
+          `${showBytes(bytes)} of messages`,
+        ];
+        await confirmByName(`This drops queue ${JSON.stringify(name)}: ${what.join(", ")}.`, name, flags);
+        await queues.drop(name, { force: flags.force ?? false });
+      });
+      await printResult(flags, { queue: name, dropped: true }, `Dropped queue ${JSON.stringify(name)}.`);
+    });
+}

@@ -1,0 +1,66 @@
+import type { Batch } from "@pgque/client";
+import { Command } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withPgque } from "../database.ts";
+import { given, integer, withJson } from "../options.ts";
+import { duration } from "../output/duration.ts";
+import { type JsonFlags, printLine } from "../output/print.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {
+  consumer?: string;
+  limit?: number;
+  lease?: number;
+  ack?: true;
+}
+
+const more = `
+Prints a message a line: when it was sent, id, type, payload. With --ack they are done once they are printed. Without, they are
+given back at once, without using an attempt, and are received again: by a worker, or by the next call. To look at messages
+without taking them from anybody use \`pgque peek\`.
+
+Examples:
+  pgque receive orders
+  pgque receive orders --consumer billing --limit 1 --ack
+  pgque receive orders --limit 1000 --ack --json >> orders.jsonl   one JSON object a line`;
+
+/** The `receive` command. */
+export function receiveCommand(): Command {
+  return withDatabase(
+    withJson(new Command("receive"), "print JSON lines for programs: ids are strings, times ISO 8601"),
+  )
+    .description("Receive messages of a consumer and print them.")
+    .argument("<queue>")
+    .option("--consumer <name>", "whose messages (default: default)")
+    .option("--limit <n>", "at most so many (default: 10)", integer)
+    .option("--lease <duration>", "how long they are kept from others while they are printed (default: 30s)", duration)
+    .option("--ack", "they are done; without: given back")
+    .addHelpText("after", more)
+    .action(receive);
+}
+
+async function receive(queue: string, flags: Flags): Promise<void> {
+  const { consumer, limit: max = 10, lease: leaseMs } = flags;
+  await withPgque(flags, "reader", async (pgque) => {
+    const batch = await pgque.receive(queue, given({ consumer, max, leaseMs }));
+    try {
+      if (batch.messages.length === 0 && !flags.json) return await printLine("There is nothing to receive.");
+      await print(batch, flags);
+      if (flags.ack) await ack(batch);
+    } finally {
+      await batch.release();
+    }
+  });
+}
+
+/** Done when all of it has been taken: what nobody has read must not be acked. */
+async function print(batch: Batch, flags: Flags): Promise<void> {
+  const [{ json }, { messageLine }] = await Promise.all([import("../output/json.ts"), import("../output/message.ts")]);
+  for (const message of batch) await printLine(flags.json ? json(message, 0) : messageLine(message));
+}
+
+async function ack(batch: Batch): Promise<void> {
+  if (await batch.ack()) return;
+  throw new Error(
+    "the lease ended before all was printed: the messages were not acked and will come again. Take fewer (--limit) or a longer lease (--lease)",
+  );
+}

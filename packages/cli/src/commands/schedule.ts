@@ -1,0 +1,252 @@
+import type { Missed, Schedule, ScheduleOptions } from "@pgque/client";
+import { Command, InvalidArgumentError } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withPgque } from "../database.ts";
+import { parseJson } from "../input/json.ts";
+import { given, integer, withJson, withYes } from "../options.ts";
+import { confirm, type ConfirmFlags } from "../output/confirm.ts";
+import { time } from "../output/duration.ts";
+import { UsageError } from "../output/failure.ts";
+import { json } from "../output/json.ts";
+import { asFlags } from "../output/flags.ts";
+import { type JsonFlags, printList, printResult } from "../output/print.ts";
+import { type ScheduleRecord, scheduleRecord } from "../output/records.ts";
+import type { Column } from "../output/table.ts";
+import { shortened, showTime } from "../output/text.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {}
+
+const examples = `
+A schedule sends its message at the times that a cron expression names. Workers of its queue fire it, each time once.
+
+Examples:
+  pgque schedule set nightly reports "30 2 * * *" '{"kind": "daily"}' --time-zone Europe/Berlin
+  pgque schedule next nightly
+  pgque schedule run nightly
+
+pgque schedule COMMAND --help has more for each.`;
+
+/** The `schedule` command. */
+export function scheduleCommand(): Command {
+  const schedule = new Command("schedule")
+    .description("Set, look at, run, pause and remove schedules.")
+    .addHelpText("after", examples);
+  for (const make of [set, list, next, run, pause, resume, remove]) schedule.addCommand(make());
+  return schedule;
+}
+
+function named(name: string): Command {
+  return withDatabase(withJson(new Command(name).argument("<name>")));
+}
+
+interface SetFlags extends Flags, Pick<ScheduleOptions, "timeZone" | "type" | "priority" | "key" | "missed"> {}
+
+function set(): Command {
+  return named("set")
+    .argument("<queue>")
+    .argument("<cron>", "five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly")
+    .argument("[payload]", "JSON that is sent every time", "null")
+    .option("--time-zone <zone>", "whose days and hours are meant: Europe/Berlin (default: UTC)")
+    .option("--type <type>", "of the messages (default: default)")
+    .option("--priority <n>", "of the messages, on a queue with --lane-by priority", integer)
+    .option("--key <key>", "of the messages, on a queue with --lane-by key")
+    .option("--missed <what>", "times that nobody fired: skip, once, or how many of them (default: once)", missed)
+    .description("Create a schedule, or make the one of that name what is said here.")
+    .addHelpText(
+      "after",
+      `
+What is not named takes its default. One that is paused stays so.
+
+Examples:
+  pgque schedule set nightly reports "30 2 * * *" '{"kind": "daily"}' --time-zone Europe/Berlin
+  pgque schedule set pulse health "*/10 * * * * *" --missed skip`,
+    )
+    .action(async (name: string, queue: string, cron: string, text: string, flags: SetFlags) => {
+      const payload = payloadOf(text);
+      const { timeZone = "UTC", type, priority, key, missed: missing } = flags;
+      await timesOf(cron, timeZone, 1);
+      const options = given({ timeZone, type, priority, key, missed: missing });
+      const changed = await withPgque(flags, "admin", ({ schedules }) =>
+        schedules.set(name, queue, cron, payload, options),
+      );
+      await printResult(
+        flags,
+        { schedule: name, changed },
+        changed ? `Set schedule ${JSON.stringify(name)}.` : "It is like that already.",
+      );
+    });
+}
+
+function missed(text: string): Missed {
+  if (text === "skip" || text === "once") return text;
+  if (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 1440) return { all: Number(text) };
+  throw new InvalidArgumentError(`Expected skip, once or a number from 1 to 1440, got: ${JSON.stringify(text)}.`);
+}
+
+function payloadOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new UsageError(`expected a payload in JSON, got: ${(error as Error).message}`);
+  }
+}
+
+const columns: Column<ScheduleRecord>[] = [
+  { head: "schedule", cell: ({ schedule }) => schedule },
+  { head: "queue", cell: ({ queue }) => queue },
+  { head: "cron", cell: ({ cron }) => cron },
+  { head: "time zone", cell: ({ timeZone }) => timeZone },
+  { head: "missed", cell: (row) => (typeof row.missed === "object" ? `last ${row.missed.all}` : row.missed) },
+  { head: "last fired", cell: ({ lastFiredAt }) => showTime(lastFiredAt) },
+  { head: "payload", cell: ({ payload }) => shortened(json(payload, 0), 40) },
+  { head: "state", cell: ({ paused }) => (paused ? "paused" : "") },
+];
+
+function list(): Command {
+  return withDatabase(withJson(new Command("list").alias("ls").argument("[queue]", "only of this queue")))
+    .description("List the schedules.")
+    .addHelpText("after", "\nExamples:\n  pgque schedule list\n  pgque schedule list reports --json | jq '.[].cron'")
+    .action(async (queue: string | undefined, flags: Flags) => {
+      const found = await withPgque(flags, "reader", ({ schedules }) => schedules.list(queue));
+      await printList(
+        flags,
+        columns,
+        found.map(scheduleRecord),
+        "There is no schedule. `pgque schedule set NAME QUEUE CRON` makes one.",
+      );
+    });
+}
+
+interface NextFlags extends Flags {
+  count?: number;
+}
+
+interface Firing {
+  schedule: string;
+  queue: string;
+  at: Date;
+}
+
+function next(): Command {
+  return withDatabase(withJson(new Command("next").argument("[name]", "only of this schedule")))
+    .description("Show when schedules fire next. Those that are paused do not.")
+    .option("--count <n>", "so many times (default: 5)", integer)
+    .addHelpText("after", "\nExamples:\n  pgque schedule next\n  pgque schedule next nightly --count 30")
+    .action(async (name: string | undefined, flags: NextFlags) => {
+      const { count = 5 } = flags;
+      const found = await withPgque(flags, "reader", ({ schedules }) => schedules.list());
+      const wanted = name === undefined ? found : [only(found, name)];
+      const times: Firing[] = [];
+      for (const { name: schedule, queue, cron, timeZone, enabled } of wanted) {
+        if (!enabled) continue;
+        for (const at of await timesOf(cron, timeZone, count)) times.push({ schedule, queue, at });
+      }
+      const firings = times.sort((one, other) => one.at.getTime() - other.at.getTime()).slice(0, count);
+      const shown: Column<Firing>[] = [
+        { head: "at", cell: ({ at }) => showTime(at) },
+        { head: "schedule", cell: ({ schedule }) => schedule },
+        { head: "queue", cell: ({ queue }) => queue },
+      ];
+      const paused = name !== undefined && wanted.every(({ enabled }) => !enabled);
+      await printList(flags, shown, firings, paused ? "It is paused." : "No schedule will fire.");
+    });
+}
+
+/** @throws UsageError when it is no cron expression, no zone or no number of times */
+async function timesOf(cron: string, timeZone: string, count: number): Promise<Date[]> {
+  const [{ nextRuns }, { PgqueError }] = await Promise.all([import("@pgque/worker"), import("@pgque/client")]);
+  try {
+    return nextRuns(cron, { timeZone, count });
+  } catch (error) {
+    throw error instanceof PgqueError
+      ? new UsageError((error.details.problems ?? [error.message]).map(asFlags).join("; "))
+      : error;
+  }
+}
+
+function only(found: Schedule[], name: string): Schedule {
+  const schedule = found.find((one) => one.name === name);
+  if (schedule !== undefined) return schedule;
+  throw new Error(
+    `expected a schedule ${JSON.stringify(name)}, found none. \`pgque schedule list\` shows those that are there`,
+  );
+}
+
+interface RunFlags extends Flags {
+  at?: Date;
+}
+
+function run(): Command {
+  return named("run")
+    .description("Send the message of a schedule now, or for one of its times that was missed.")
+    .option("--at <time>", "the time that it is for, at most a day ago (default: this second)", time)
+    .addHelpText(
+      "after",
+      `
+What has been fired for a time, by a worker or by hand, is not sent again for it: that is said, and no failure.
+
+Examples:
+  pgque schedule run nightly
+  pgque schedule run nightly --at 2026-01-31T01:30:00Z`,
+    )
+    .action(async (name: string, flags: RunFlags) => {
+      const at = flags.at ?? new Date(Math.floor(Date.now() / 1000) * 1000);
+      const id = await withPgque(flags, "reader", async ({ schedules }) => {
+        if (!only(await schedules.list(), name).enabled) {
+          throw new Error(
+            `expected schedule ${JSON.stringify(name)} to be enabled, it is paused. \`pgque schedule resume\` enables it`,
+          );
+        }
+        return schedules.fire(name, at);
+      });
+      const sentence =
+        id === null
+          ? `It was fired for ${showTime(at)} before: nothing was sent.`
+          : `Sent message ${id}, for ${showTime(at)}.`;
+      await printResult(flags, { schedule: name, at, messageId: id }, sentence);
+    });
+}
+
+function pause(): Command {
+  return named("pause")
+    .description("Keep a schedule, and let it not fire.")
+    .addHelpText("after", "\nExamples:\n  pgque schedule pause nightly")
+    .action(async (name: string, flags: Flags) => {
+      const changed = await withPgque(flags, "admin", ({ schedules }) => schedules.pause(name));
+      await printResult(
+        flags,
+        { schedule: name, changed },
+        changed ? `Paused schedule ${JSON.stringify(name)}.` : "It is paused already.",
+      );
+    });
+}
+
+function resume(): Command {
+  return named("resume")
+    .description("Go on with what pause stopped. What becomes of the times in between says its --missed.")
+    .addHelpText("after", "\nExamples:\n  pgque schedule resume nightly")
+    .action(async (name: string, flags: Flags) => {
+      const changed = await withPgque(flags, "admin", ({ schedules }) => schedules.resume(name));
+      await printResult(
+        flags,
+        { schedule: name, changed },
+        changed ? `Resumed schedule ${JSON.stringify(name)}.` : "It is not paused.",
+      );
+    });
+}
+
+function remove(): Command {
+  return withYes(named("remove").alias("rm"))
+    .description("Remove a schedule. What it has sent stays.")
+    .addHelpText("after", "\nExamples:\n  pgque schedule remove nightly\n  pgque schedule remove nightly --yes")
+    .action(async (name: string, flags: Flags & ConfirmFlags) => {
+      await withPgque(flags, "admin", async ({ schedules }) => {
+        await confirm(async () => {
+          const { cron, queue } = only(await schedules.list(), name);
+          return `This removes schedule ${JSON.stringify(name)}: ${cron}, to queue ${JSON.stringify(queue)}.`;
+        }, flags);
+        if (!(await schedules.remove(name))) only([], name);
+      });
+      await printResult(flags, { schedule: name, removed: true }, `Removed schedule ${JSON.stringify(name)}.`);
+    });
+}

@@ -1,0 +1,95 @@
+import { Command } from "commander";
+import type { Client } from "pg";
+import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
+import { withJson } from "../options.ts";
+import { type JsonFlags, printLine, printResult } from "../output/print.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {}
+
+/** What is installed. */
+interface Status {
+  schema: string;
+  /** Of the schema; null: it is not there. */
+  version: string | null;
+  /** That this command line installs. */
+  needs: string;
+  serves: boolean;
+  roles: string[];
+  queues: { queue: string; consumerCount: number; depth: number | null; deadLetters: number }[];
+}
+
+const more = `
+Exit codes: 0 the schema is there and serves this version, 1 it does not or is not there.
+
+Examples:
+  pgque status
+  pgque status --schema queues --json`;
+
+/** The `status` command. */
+export function statusCommand(): Command {
+  return withJson(withDatabase(new Command("status")))
+    .description("Say which version is installed, with its roles and queues.")
+    .addHelpText("after", more)
+    .action(status);
+}
+
+async function status(flags: Flags): Promise<void> {
+  await withClient(flags, async (client) => {
+    const found = await read(client, flags.schema);
+    if (!found.serves) process.exitCode = 1;
+    if (flags.json) return printResult(flags, found, "");
+    await print(found, `schema ${JSON.stringify(flags.schema)} of ${placeOf(client)}`, schemaFlag(flags));
+  });
+}
+
+async function read(client: Client, schema: string): Promise<Status> {
+  const sql = await import("@pgque/sql");
+  const version = await sql.installedVersion(client, { schema });
+  const serves = version !== null && sql.serves(version, sql.schemaVersion);
+  const none = { schema, version, needs: sql.schemaVersion, serves, roles: [], queues: [] };
+  // of another version it is not known what it has
+  if (!serves) return none;
+  const quoted = await sql.quoteIdentifier(client, schema);
+  const { rows: roles } = await client.query<{ role_name: string }>(
+    `select r.rolname::text as role_name
+       from unnest('{reader,writer,admin}'::text[]) as k(kind)
+       join pg_roles r on r.rolname::text = $1 || '_' || k.kind
+      where has_schema_privilege(r.oid, $2, 'usage')`,
+    [schema, quoted],
+  );
+  const { rows: queues } = await client.query<Status["queues"][number]>(
+    `select q.queue_name as queue,
+            q.consumers as "consumerCount",
+            (select max(c.depth)::float8 from ${quoted}.consumer_status(q.queue_name) c) as depth,
+            q.dead_letters::float8 as "deadLetters"
+       from ${quoted}.queue_status() q
+      order by 1`,
+  );
+  return { ...none, roles: roles.map(({ role_name }) => role_name), queues };
+}
+
+/** What the next command needs to mean the same schema. */
+const schemaFlag = ({ schema }: Flags): string => (schema === "pgque" ? "" : ` --schema ${JSON.stringify(schema)}`);
+
+async function print(found: Status, place: string, flag: string): Promise<void> {
+  const { version, needs, serves, roles, queues } = found;
+  if (version === null) return printLine(`Pgque is not installed in ${place}. pgque install${flag} puts it there.`);
+  const verdict = serves ? "serves" : "does not serve";
+  await printLine(`Pgque ${version} in ${place} ${verdict} this command line, which is for ${needs}.`);
+  if (!serves)
+    return printLine(`pgque upgrade${flag} brings an older one to this version; for a newer one use its package.`);
+  await printLine(`Roles: ${roles.join(", ") || "none"}.`);
+  if (queues.length === 0) return printLine("No queue.");
+  const { table } = await import("../output/table.ts");
+  await printLine(
+    table(
+      [
+        { head: "queue", cell: (row) => row.queue },
+        { head: "consumers", cell: (row) => row.consumerCount, align: "right" },
+        { head: "depth", cell: (row) => row.depth, align: "right" },
+        { head: "dead letters", cell: (row) => row.deadLetters, align: "right" },
+      ],
+      queues,
+    ),
+  );
+}

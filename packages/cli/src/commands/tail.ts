@@ -1,0 +1,96 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { FollowedPage } from "@pgque/client";
+import { Command } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withPgque } from "../database.ts";
+import { integer, withJson } from "../options.ts";
+import { interval } from "../output/duration.ts";
+import { UsageError } from "../output/failure.ts";
+import { type JsonFlags, printLine } from "../output/print.ts";
+import { stopRequested } from "../signals.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {
+  follow?: true;
+  lines?: number;
+  interval?: number;
+  type?: string;
+}
+
+const more = `
+A message a line: when it was sent, id, type, payload. Nothing is received, written or locked: consumers go on as if nobody looked. Retries
+are not shown, they are one consumer's; a delayed message is once it is due. With -f Ctrl-C ends it, with exit code 0; when the database
+goes away it goes on once that is back.
+
+What all consumers were done with and was truncated before it was looked at is not shown: not within half a minute of being sent, unless
+--rotation-min-interval of the queue is less.
+
+Examples:
+  pgque tail orders
+  pgque tail -f orders
+  pgque tail -f -n 0 orders --json | jq .payload.orderId`;
+
+const most = 1000;
+
+/** The `tail` command. */
+export function tailCommand(): Command {
+  return withDatabase(withJson(new Command("tail"), "print JSON lines for programs: ids are strings, times ISO 8601"))
+    .description("Print the last messages of a queue, and go on with new ones as they are sent.")
+    .argument("<queue>")
+    .option("-f, --follow", "go on with what is sent from now on")
+    .option("-n, --lines <n>", `begin with so many of the last messages, up to ${most} (default: 10)`, integer)
+    .option("--type <type>", "only messages of this type")
+    .option("--interval <duration>", "how often to look when nothing comes (default: 500ms)", interval)
+    .addHelpText("after", more)
+    .action(tail);
+}
+
+async function tail(queue: string, flags: Flags): Promise<void> {
+  const { lines = 10, interval: intervalMs = 500 } = flags;
+  if (lines < 0 || lines > most) throw new UsageError(`expected --lines to be from 0 to ${most}, got: ${lines}`);
+  const stop = new AbortController();
+  const { signal } = stop;
+  if (flags.follow) void stopRequested().then(() => stop.abort());
+  const print = await printer(flags);
+  await withPgque(flags, "reader", async ({ messages }) => {
+    let { messages: page, position } = await messages.follow(queue, { max: Math.max(1, lines) });
+    if (lines > 0) await print(page);
+    const outage = new Outage();
+    while (flags.follow && !signal.aborted) {
+      try {
+        ({ messages: page, position } = await messages.follow(queue, { after: position, max: most }));
+        outage.over();
+      } catch (error) {
+        outage.tell(error);
+        page = [];
+      }
+      await print(page);
+      if (page.length < most) await pause(intervalMs, undefined, { signal }).catch(() => undefined);
+    }
+  });
+}
+
+/** The database is gone and may come back: what was printed last is known, so nothing is missed by it. */
+class Outage {
+  #isTold = false;
+
+  /** Once for each outage. Throws what no waiting mends. */
+  tell(error: unknown): void {
+    const { code, message } = error as { code?: unknown; message: string };
+    if (code !== "CONNECTION_LOST" && code !== "DATABASE_UNREACHABLE") throw error;
+    if (!this.#isTold) process.stderr.write(`${message}; will try again\n`);
+    this.#isTold = true;
+  }
+
+  over(): void {
+    if (this.#isTold) process.stderr.write("connected again\n");
+    this.#isTold = false;
+  }
+}
+
+async function printer({ json: asJson, type }: Flags): Promise<(page: FollowedPage["messages"]) => Promise<void>> {
+  const [{ json }, { messageLine }] = await Promise.all([import("../output/json.ts"), import("../output/message.ts")]);
+  return async (page) => {
+    const wanted = page.filter((message) => type === undefined || message.type === type);
+    for (const message of wanted) await printLine(asJson ? json(message, 0) : messageLine(message));
+  };
+}

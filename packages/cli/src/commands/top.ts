@@ -1,0 +1,130 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { Command, Option } from "commander";
+import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { interval } from "../output/duration.ts";
+import { explain } from "../output/failure.ts";
+import { json } from "../output/json.ts";
+import { printLine } from "../output/print.ts";
+import { stopRequested } from "../signals.ts";
+import type { Connection } from "../top/connection.ts";
+import type { Snapshot } from "../top/snapshot.ts";
+
+interface Flags extends DatabaseFlags {
+  interval: number;
+  timeout: number;
+  sort: string;
+  once?: true;
+  json?: true;
+}
+
+/** By the names that people type. */
+const sortKeys = {
+  queue: "n",
+  consumer: "c",
+  depth: "d",
+  in: "i",
+  out: "o",
+  "in-flight": "f",
+  lag: "l",
+  waiting: "w",
+  dead: "x",
+  size: "b",
+} as const;
+
+const more = `
+A line for each consumer of each queue:
+
+  depth      messages that can be received
+  in/s       came into the queue, on average since its current segment began
+  out/s      the consumer received, in the last minute
+  in flight  received and not settled
+  lag        how long ago the oldest message was sent that can be received
+  waiting    retries and delayed messages of the queue that wait for their time
+  dead       dead letters of the queue
+  size       on disk, without indexes
+
+Above them: who holds back the xmin horizon most. Keys: q quits, r reverses the order, others sort as the last line says.
+
+A refresh is one query, in a read-only transaction: queue_status and consumer_status, which count the messages that wait, and the catalog
+views of the horizon. The server rests for as long as it took at least. One that takes longer than --timeout is cancelled, since it would
+hold the horizon itself; where the server does not even say that, the screen does, and it connects again. It needs the role SCHEMA_reader.
+
+Where the output is no terminal, or with --once, it prints one snapshot and ends; with --json an object, or without --once a line at each
+interval, and says on standard error when there is no answer. NO_COLOR is respected. Exit codes: 0 done, told to stop or q, 1 failed, 2 wrong usage.
+
+Examples:
+  pgque top
+  pgque top --sort lag --interval 5s
+  pgque top --once
+  pgque top --json --interval 10s | jq -c '.lines[] | select(.lagMs > 60000)'`;
+
+/** The `top` command. */
+export function topCommand(): Command {
+  return withDatabase(new Command("top"))
+    .description("Show queues, consumers and the xmin horizon, live.")
+    .addOption(new Option("--interval <duration>", "between two looks").default(2000, "2s").argParser(interval))
+    .addOption(new Option("--timeout <duration>", "give up a look after").default(10_000, "10s").argParser(interval))
+    .addOption(new Option("--sort <column>", "sort by it").choices(Object.keys(sortKeys)).default("depth"))
+    .option("--once", "print one snapshot")
+    .option("--json", "print JSON")
+    .addHelpText("after", more)
+    .action(top);
+}
+
+async function top(flags: Flags): Promise<void> {
+  const { Connection } = await import("../top/connection.ts");
+  const sort = sortKeys[flags.sort as keyof typeof sortKeys];
+  const over = flags.once ? new AbortController().signal : untilStopped();
+  const connection = new Connection(flags, flags.timeout, over);
+  try {
+    if (!flags.once && flags.json) await printLines(connection, flags.interval, over);
+    else if (flags.json) await printLine(json(await connection.look(), 0));
+    else if (flags.once || !process.stdout.isTTY) await printOnce(connection, sort);
+    else await show(connection, sort, flags.interval, over);
+  } catch (error) {
+    // told to stop while it waited for an answer
+    if (!over.aborted) throw error;
+  } finally {
+    connection.close();
+  }
+}
+
+async function show(connection: Connection, sort: string, intervalMs: number, over: AbortSignal): Promise<void> {
+  const { showLive } = await import("../top/live.ts");
+  await connection.open();
+  const title = `pgque top  ${connection.place}`;
+  await showLive({ title, intervalMs, sort, look: () => connection.look() }, over);
+}
+
+async function printLines(connection: Connection, intervalMs: number, over: AbortSignal): Promise<void> {
+  let snapshot: Snapshot | undefined = await connection.look();
+  while (!over.aborted) {
+    if (snapshot !== undefined) await printLine(json(snapshot, 0));
+    await pause(intervalMs, undefined, { signal: over }).catch(() => undefined);
+    if (!over.aborted) snapshot = await lookAgain(connection, over);
+  }
+}
+
+/** As at a terminal: what has worked before is tried again. */
+async function lookAgain(connection: Connection, over: AbortSignal): Promise<Snapshot | undefined> {
+  try {
+    return await connection.look();
+  } catch (error) {
+    if (!over.aborted) process.stderr.write(`no answer, will try again: ${explain(error)}\n`);
+    return undefined;
+  }
+}
+
+async function printOnce(connection: Connection, sort: string): Promise<void> {
+  const { render } = await import("../top/view.ts");
+  const snapshot = await connection.look();
+  const [width, height] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
+  const view = { sort, isReversed: false, width, height, title: connection.place, footer: undefined };
+  await printLine(render(snapshot, view).join("\n"));
+}
+
+function untilStopped(): AbortSignal {
+  const over = new AbortController();
+  void stopRequested().then(() => over.abort());
+  return over.signal;
+}

@@ -1,0 +1,68 @@
+import { Command } from "commander";
+import type { Difference } from "@pgque/sql";
+import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
+import { withJson } from "../options.ts";
+import { type JsonFlags, printResult } from "../output/print.ts";
+import { counted } from "../output/text.ts";
+
+interface Flags extends DatabaseFlags, JsonFlags {
+  showSql?: true;
+}
+
+const more = `
+Compares functions with their bodies, tables with their storage options, columns, constraints, indexes, sequences, types, rules, owners and
+rights; and of each queue its tables and segments, its sequences, the functions generated for it, and what grant_queue has given.
+
+Changes nothing: the schema is renamed, installed anew, read and all of it rolled back, which nobody sees. Senders and receivers wait for
+none of it; creating a queue and maintenance wait until it is over. It leaves some hundred dead rows in the system catalogs. It needs the
+schema's owner, with CREATE on the database, or a superuser.
+
+Exit codes: 0 nothing differs, 1 something does, or it could not be compared.
+
+Examples:
+  pgque validate
+  pgque validate --show-sql               with what is expected and what is there
+  pgque validate --json | jq '.[].name'`;
+
+/** By SQLSTATE. */
+const needsOf: Record<string, string> = {
+  "42501": "the schema's owner, with CREATE on the database, or a superuser",
+  "25006": "a database that accepts writes; on a standby ask its primary, which has the same schema",
+};
+
+/** The `validate` command. */
+export function validateCommand(): Command {
+  return withJson(withDatabase(new Command("validate")))
+    .description("Say whether the schema is exactly what this version installs.")
+    .option("--show-sql", "print what is expected and what is there, of all that differs")
+    .addHelpText("after", more)
+    .action(validate);
+}
+
+async function validate(flags: Flags): Promise<void> {
+  const sql = await import("@pgque/sql");
+  await withClient(flags, async (client) => {
+    const place = `schema ${JSON.stringify(flags.schema)} of ${placeOf(client)}`;
+    const differences = await sql.validate(client, { schema: flags.schema }).catch((cause: unknown) => {
+      const needs = needsOf[String((cause as { code?: unknown }).code)];
+      throw needs === undefined ? cause : new Error(`could not validate ${place}: it needs ${needs}`, { cause });
+    });
+    if (differences.length > 0) process.exitCode = 1;
+    await printResult(flags, differences, sentence(differences, place, flags, sql.schemaVersion));
+  });
+}
+
+function sentence(differences: readonly Difference[], place: string, { showSql }: Flags, version: string): string {
+  if (differences.length === 0) return `The ${place} is what Pgque ${version} installs.`;
+  const lines = differences.flatMap(({ kind, name, queue, expected, found }) => [
+    `${kind.padEnd(8)} ${name}${queue === null ? "" : ` (queue ${JSON.stringify(queue)})`}`,
+    ...(showSql && expected !== null ? [indented("expected", expected)] : []),
+    ...(showSql && found !== null ? [indented("found", found)] : []),
+  ]);
+  const count = counted(differences.length, "thing");
+  return [`${count} in the ${place} not as Pgque ${version} installs it:`, ...lines].join("\n");
+}
+
+function indented(head: string, text: string): string {
+  return `  ${head}:\n${text.trimEnd().replaceAll(/^/gm, "    ")}`;
+}

@@ -1,0 +1,63 @@
+import { access } from "node:fs/promises";
+import path from "node:path";
+import { inspect } from "node:util";
+import { UsageError } from "../output/failure.ts";
+import { importFile } from "../tasks/import-file.ts";
+import { configKeys, type PgqueConfig } from "./config.ts";
+
+/** A configuration, and the file that it is in. */
+export interface LoadedConfig {
+  file: string;
+  config: PgqueConfig;
+}
+
+const names = ["pgque.config.ts", "pgque.config.mts", "pgque.config.js", "pgque.config.mjs"];
+
+/**
+ * The configuration in a file, or without one in that of the folder the command runs in; undefined when there is none.
+ *
+ * @throws UsageError when what it exports is no configuration; Error when it does not load
+ */
+export async function loadConfig(file: string | undefined): Promise<LoadedConfig | undefined> {
+  const found = file ?? (await firstThere(names));
+  if (found === undefined) return undefined;
+  if (!(await isThere(found)))
+    throw new UsageError(`expected a configuration at ${JSON.stringify(found)}, found: nothing there`);
+  const exported = await importFile(found);
+  if (typeof exported !== "object" || exported === null || Array.isArray(exported)) {
+    throw new UsageError(`expected ${found} to export an object by default, got: ${inspect(exported, { depth: 0 })}`);
+  }
+  const { default: distance } = await import("leven");
+  for (const [key, value] of Object.entries(exported)) check(found, key, value, distance);
+  return { file: found, config: exported };
+}
+
+function check(file: string, key: string, value: unknown, distance: (a: string, b: string) => number): void {
+  if (!Object.hasOwn(configKeys, key)) {
+    const known = Object.keys(configKeys);
+    const bare = (name: string): string => name.toLowerCase().replaceAll(/[^a-z]/g, "");
+    const near = known
+      .map((name) => ({ name, far: distance(bare(name), bare(key)) }))
+      .toSorted((a, b) => a.far - b.far)[0];
+    const meant = near !== undefined && near.far <= 3 ? `; did you mean \`${near.name}\`?` : ".";
+    throw new UsageError(`${file}: unknown key \`${key}\`${meant} Known: ${known.join(", ")}`);
+  }
+  const wanted = configKeys[key as keyof PgqueConfig];
+  if (value === undefined || typeof value === wanted) return;
+  const isText = (one: unknown): boolean => typeof one === "string";
+  if (wanted === "strings" && (isText(value) || (Array.isArray(value) && value.every(isText)))) return;
+  const what = wanted === "strings" ? "a string or an array of strings" : `a ${wanted}`;
+  throw new UsageError(`${file}: expected \`${key}\` to be ${what}, got: ${inspect(value, { depth: 0 })}`);
+}
+
+async function firstThere(candidates: readonly string[]): Promise<string | undefined> {
+  for (const name of candidates) if (await isThere(path.resolve(name))) return name;
+  return undefined;
+}
+
+function isThere(file: string): Promise<boolean> {
+  return access(file).then(
+    () => true,
+    () => false,
+  );
+}

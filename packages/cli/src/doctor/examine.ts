@@ -1,0 +1,68 @@
+import { explain } from "../output/failure.ts";
+import { consumersCheck } from "./consumers.ts";
+import { deadLettersCheck } from "./dead-letters.ts";
+import type { Check, Examination, Finding, Severity } from "./finding.ts";
+import { horizonCheck } from "./horizon.ts";
+import { maintenanceCheck } from "./maintenance.ts";
+import { notificationsCheck } from "./notifications.ts";
+import { rotationCheck } from "./rotation.ts";
+import { rightsCheck, schemaCheck } from "./schema.ts";
+import { settingsCheck } from "./settings.ts";
+
+/** In the order in which they are told. */
+const checks: readonly Check[] = [
+  maintenanceCheck,
+  rotationCheck,
+  consumersCheck,
+  deadLettersCheck,
+  horizonCheck,
+  settingsCheck,
+  notificationsCheck,
+];
+
+/** A finding, and the check that has it. */
+export interface NamedFinding extends Finding {
+  check: string;
+}
+
+/** Runs every check that can be run: without a schema, or the right to look at it, those that need none. */
+export async function examine(examination: Examination): Promise<NamedFinding[]> {
+  const findings = await run(schemaCheck, examination);
+  let canLook = isWell(findings);
+  if (canLook) {
+    const rights = await run(rightsCheck, examination);
+    findings.push(...rights);
+    canLook = worstOf(rights) !== "problem";
+  }
+  for (const check of checks) {
+    if (canLook || !check.needsSchema) findings.push(...(await run(check, examination)));
+  }
+  return findings;
+}
+
+const order: readonly Severity[] = ["ok", "warning", "problem"];
+
+/** The worst that was found. */
+export function worstOf(findings: readonly Finding[]): Severity {
+  return order[Math.max(0, ...findings.map(({ severity }) => order.indexOf(severity)))] ?? "ok";
+}
+
+function isWell(findings: readonly Finding[]): boolean {
+  return worstOf(findings) === "ok";
+}
+
+/** A check that fails is a finding too: the others go on. */
+async function run(check: Check, examination: Examination): Promise<NamedFinding[]> {
+  try {
+    return (await check.run(examination)).map((finding) => ({ check: check.name, ...finding }));
+  } catch (error) {
+    return [
+      {
+        check: check.name,
+        severity: "problem",
+        found: `could not be looked at: ${explain(error)}`,
+        why: "it may hide anything",
+      },
+    ];
+  }
+}

@@ -1,0 +1,99 @@
+import { showAge } from "../output/duration.ts";
+import { ok, severityOf, type Check, type Finding } from "./finding.ts";
+
+interface Status {
+  is_home: boolean;
+  unseen_ms: number;
+  overdue_ms: number | null;
+  workers: number;
+  queues: number;
+}
+
+/** The trace that maintenance leaves is renewed every ten minutes. */
+const tracePeriodMs = 600_000;
+
+/** What is due is delivered within about a second; under load, somewhat later. */
+const overdueMsMax = 30_000;
+
+/** Somebody calls maintain, and the messages are this cluster's. */
+export const maintenanceCheck: Check = {
+  name: "maintenance",
+  needsSchema: true,
+  async run({ client, quoted }) {
+    const { rows } = await client.query<Status>(
+      `select m.is_home,
+              extract(epoch from clock_timestamp() - m.seen_at)::float8 * 1000 as unseen_ms,
+              extract(epoch from clock_timestamp() - m.overdue_since)::float8 * 1000 as overdue_ms,
+              (select count(*)::int from ${quoted}.worker_status()) as workers,
+              cardinality(${quoted}.queue_names()) as queues
+         from ${quoted}.maintenance_status() m`,
+    );
+    const { rows: lost } = await client.query<{
+      queue_name: string;
+      consumer: string;
+      batches: number;
+      lost_ms: number;
+    }>(
+      `select queue_name, consumer, batches, extract(epoch from clock_timestamp() - lost_since)::float8 * 1000 as lost_ms
+         from ${quoted}.lost_batches()`,
+    );
+    const [status] = rows;
+    if (status === undefined) return [];
+    return [
+      homeFinding(status.is_home, quoted),
+      seenFinding(status, quoted),
+      ...(status.overdue_ms === null ? [] : [overdueFinding(status.overdue_ms, quoted)]),
+      ...lost.map((of) => lostFinding(of.queue_name, of.consumer, of.batches, of.lost_ms, quoted)),
+    ];
+  },
+};
+
+function homeFinding(isHome: boolean, quoted: string): Finding {
+  if (isHome) return ok("the stored transaction ids are this cluster's");
+  return {
+    severity: "problem",
+    found: "the messages are those of another cluster: they were restored, replicated or upgraded",
+    why: "sending and receiving fail with PQ007 until they have been written anew",
+    mend: ["-- with senders and workers stopped, as the schema's owner:", `select * from ${quoted}.repair()`],
+  };
+}
+
+function seenFinding({ unseen_ms, workers, queues }: Status, quoted: string): Finding {
+  const alive = `${workers} ${workers === 1 ? "worker is" : "workers are"} alive`;
+  if (queues === 0) return ok("there is no queue to maintain");
+  // the trace may be as old as its period although somebody was here a moment ago
+  const unseenMs = unseen_ms - tracePeriodMs;
+  if (unseenMs < tracePeriodMs) return ok(`somebody calls maintain, or did in the last minutes; ${alive}`);
+  return {
+    severity: severityOf(unseenMs, tracePeriodMs),
+    found: `nobody has called maintain for ${showAge(unseenMs)}; ${alive}`,
+    why: "delayed messages and retries are not delivered, dead workers keep their messages, and no space is given back",
+    mend: [
+      "-- run a worker, or schedule this every second (pg_cron, or any scheduler):",
+      `call ${quoted}.maintain_all()`,
+    ],
+  };
+}
+
+function overdueFinding(overdueMs: number, quoted: string): Finding {
+  const severity = severityOf(overdueMs, overdueMsMax);
+  if (severity === "ok") return ok("delayed messages are delivered in time");
+  return {
+    severity,
+    found: `a delayed message or a retry has been due for ${showAge(overdueMs)} and is not delivered`,
+    why: "whoever calls maintain delivers what is due: nobody does, or it fails",
+    mend: [`call ${quoted}.maintain_all()`],
+  };
+}
+
+function lostFinding(queue: string, consumer: string, batches: number, lostMs: number, quoted: string): Finding {
+  const whose = `consumer ${JSON.stringify(consumer)} of queue ${JSON.stringify(queue)}`;
+  const severity = severityOf(lostMs, overdueMsMax);
+  if (severity === "ok") return ok(`${whose}: a worker died, what it held is about to be given back`);
+  return {
+    severity,
+    found: `${whose}: ${batches} ${batches === 1 ? "batch" : "batches"} of dead workers, the first for ${showAge(lostMs)}`,
+    why: "their messages come again only when somebody calls maintain",
+    mend: [`call ${quoted}.maintain_all()`],
+  };
+}

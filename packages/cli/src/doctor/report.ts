@@ -1,0 +1,54 @@
+import { styleText } from "node:util";
+import { json } from "../output/json.ts";
+import { printable } from "../output/printable.ts";
+import { type NamedFinding, worstOf } from "./examine.ts";
+import type { Severity } from "./finding.ts";
+
+const colors = { ok: "green", warning: "yellow", problem: "red" } as const;
+
+/** What was found, for people: a line each, and below it why it matters and what mends it. */
+export function textReport(findings: readonly NamedFinding[]): string {
+  const width = Math.max(...findings.map(({ check }) => check.length));
+  const indent = " ".repeat("problem".length + width + 4);
+  const lines = findings.flatMap(({ check, severity, found, why, mend = [] }) => [
+    `${label(severity)}  ${check.padEnd(width)}  ${printable(found)}`,
+    ...(why === undefined ? [] : [`${indent}why:  ${why}`]),
+    ...mend.map((statement, i) => `${indent}${i === 0 ? "mend: " : "      "}${terminated(printable(statement))}`),
+  ]);
+  return `${lines.join("\n")}\n\n${summary(findings)}`;
+}
+
+/** The same for programs. */
+export function jsonReport(findings: readonly NamedFinding[]): string {
+  const checks = findings.map(({ check, severity, found, why = null, mend = [] }) => ({
+    check,
+    severity,
+    found,
+    why,
+    mend,
+  }));
+  return json({ result: worstOf(findings), checks });
+}
+
+function label(severity: Severity): string {
+  return styleText(colors[severity], severity.padEnd("problem".length), { stream: process.stdout });
+}
+
+/** A statement with its semicolon; what is said to people has none. */
+function terminated(statement: string): string {
+  return statement.startsWith("--") ? statement : `${statement};`;
+}
+
+function summary(findings: readonly NamedFinding[]): string {
+  const number = (of: Severity): number => findings.filter(({ severity }) => severity === of).length;
+  const [problems, warnings] = [number("problem"), number("warning")];
+  if (problems + warnings === 0) return "All is well.";
+  return [
+    [problems, "problem"],
+    [warnings, "warning"],
+  ]
+    .filter(([of]) => of !== 0)
+    .map(([of, what]) => `${of} ${what}${of === 1 ? "" : "s"}`)
+    .join(", ")
+    .concat(".");
+}

@@ -1,0 +1,67 @@
+import { showAge } from "../output/duration.ts";
+import { showBytes } from "../output/text.ts";
+import { ok, severityOf, type Check, type Examination, type Finding, type Severity } from "./finding.ts";
+
+interface WaitingSegment {
+  queue_name: string;
+  segments: number;
+  waits_ms: number;
+  bytes: number;
+  blockers: string[];
+}
+
+/** Each queue gives space back, or what keeps it from that. */
+export const rotationCheck: Check = {
+  name: "rotation",
+  needsSchema: true,
+  async run({ client, quoted, lagMs }) {
+    const { rows } = await client.query<WaitingSegment>(
+      `select s.queue_name, s.segments, extract(epoch from clock_timestamp() - s.rotated_at)::float8 * 1000 as waits_ms,
+              sum(b.bytes)::float8 as bytes, array_agg(distinct w.blocker) as blockers
+         from ${quoted}.queue_status() s
+        cross join lateral ${quoted}.segment_status(s.queue_name) b
+        cross join lateral unnest(b.waits_for) as w(blocker)
+        group by s.queue_name, s.segments, s.rotated_at
+        order by s.queue_name`,
+    );
+    const findings = rows.flatMap((row) =>
+      row.blockers.map((blocker) => blockerFinding(row, blocker, { client, quoted, lagMs })),
+    );
+    const worse = findings.filter(({ severity }) => severity !== "ok");
+    return worse.length > 0 ? worse : [ok("every queue gives its space back")];
+  },
+};
+
+/** What one of the reasons that `segment_status` gives means. */
+function blockerFinding(
+  { queue_name: queue, segments, waits_ms, bytes: size }: WaitingSegment,
+  blocker: string,
+  { client, quoted, lagMs }: Pick<Examination, "client" | "quoted" | "lagMs">,
+): Finding {
+  const pid = /^process (\d+) /.exec(blocker)?.[1];
+  const gid = /^prepared transaction ('.*') holds/s.exec(blocker)?.[1];
+  const found = `queue ${JSON.stringify(queue)} keeps ${showBytes(size)} in drained segments, of ${segments}: ${blocker}`;
+  const why = "the queue grows by a segment at each rotation until it ends; sending and receiving go on";
+  if (pid !== undefined) return { severity: "warning", found, why, mend: [`select pg_terminate_backend(${pid})`] };
+  if (gid !== undefined) return { severity: "warning", found, why, mend: [`rollback prepared ${gid}`] };
+  const severity: Severity = blocker.startsWith("the retention") ? "ok" : severityOf(waits_ms, lagMs);
+  if (severity === "ok") return ok(found);
+  return {
+    severity,
+    found: `queue ${JSON.stringify(queue)} has kept ${showBytes(size)} for ${showAge(waits_ms)}: ${blocker}`,
+    why: "what one consumer has not received or settled is kept for it, and grows until it does",
+    mend: remedy(blocker, quoted, client.escapeLiteral(queue)),
+  };
+}
+
+function remedy(blocker: string, quoted: string, queue: string): string[] {
+  if (blocker.startsWith("no consumer")) {
+    return ["-- run a worker, or if nobody is ever to receive from it:", `select ${quoted}.drop_queue(${queue})`];
+  }
+  return [
+    "-- run its worker, or more of them; if nobody is to receive for it any more:",
+    `-- select ${quoted}.unsubscribe(${queue}, <consumer>)`,
+    "-- or have it dropped when it lags:",
+    `-- select ${quoted}.change_queue(${queue}, '{"max_lag": "1 day", "max_lag_action": "drop"}')`,
+  ];
+}

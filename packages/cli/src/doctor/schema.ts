@@ -1,0 +1,105 @@
+import { installedVersion, isOlder, schemaVersion, serves } from "@pgque/sql";
+import { ok, type Check, type Examination, type Finding } from "./finding.ts";
+
+/** The schema is there, and of a version that this command line can work with. */
+export const schemaCheck: Check = {
+  name: "schema",
+  needsSchema: false,
+  async run({ client, schema }) {
+    try {
+      return [versionFinding(schema, await installedVersion(client, { schema }))];
+    } catch (error) {
+      if ((error as { code?: string }).code !== "42501") throw error;
+      return [
+        {
+          severity: "problem",
+          found: `schema ${JSON.stringify(schema)} may not be used by this role`,
+          why: "nothing can be said of the queues in it",
+          mend: [await grantReader(client, schema)],
+        },
+      ];
+    }
+  },
+};
+
+/** What the version of a schema means to this package; null: it is not there. */
+export function versionFinding(schema: string, version: string | null): Finding {
+  const install = `-- pgque install --schema ${JSON.stringify(schema)}`;
+  if (version === null) {
+    return {
+      severity: "problem",
+      found: `Pgque is not installed in schema ${JSON.stringify(schema)} of this database`,
+      why: "there is no queue to send to or receive from",
+      mend: [install, "-- if it is in another schema: pgque doctor --schema <name>"],
+    };
+  }
+  if (serves(version, schemaVersion)) return ok(`version ${version}, this command line needs ${schemaVersion}`);
+  const older = isOlder(version, schemaVersion);
+  return {
+    severity: "problem",
+    found: `the schema is of version ${version}, this command line is for ${schemaVersion}`,
+    why: older ? "clients of this version refuse an older schema" : "this command line may not know what it looks at",
+    mend: [older ? install : `-- use the pgque package of version ${version}`],
+  };
+}
+
+/** This role may look, and the messages are this cluster's. */
+export const rightsCheck: Check = {
+  name: "rights",
+  needsSchema: false,
+  async run({ client, schema, quoted }) {
+    const { rows } = await client.query<{ role: string; looks: boolean; sees: boolean }>(
+      `select quote_ident(current_user) as role,
+              has_function_privilege(format('%s.consumer_status(text)', $1::text), 'execute') as looks,
+              pg_has_role('pg_read_all_stats', 'usage') as sees`,
+      [quoted],
+    );
+    const [row] = rows;
+    if (!row?.looks) {
+      return [
+        {
+          severity: "problem",
+          found: `role ${row?.role} may not look at queues`,
+          why: "whether consumers lag, workers died or maintenance has stopped cannot be said",
+          mend: [await grantReader(client, schema)],
+        },
+      ];
+    }
+    return [sessionsFinding(row.role, row.sees), ...(await rolesFinding(client, quoted))];
+  },
+};
+
+function sessionsFinding(role: string, sees: boolean): Finding {
+  if (sees) return ok(`role ${role} may look at queues and at all sessions`);
+  return {
+    severity: "warning",
+    found: `role ${role} does not see what other roles' sessions do`,
+    why: "transactions of others that hold the horizon or a segment are shown without their age and query",
+    mend: [`grant pg_read_all_stats to ${role}`],
+  };
+}
+
+/** Without its three roles the schema works for its owner, and by grant_queue. */
+async function rolesFinding(client: Examination["client"], quoted: string): Promise<Finding[]> {
+  const { rows } = await client.query<{ status: string; detail: string }>(
+    `select status, detail from ${quoted}.status() where component = 'roles'`,
+  );
+  return rows.map(({ status, detail }) =>
+    status === "ok"
+      ? ok(`roles ${detail}`)
+      : {
+          severity: "warning",
+          found: "the schema's roles have not been made",
+          why: "only the owner may administer, and each queue has to be granted to each role",
+          mend: [`select ${quoted}.create_roles()`],
+        },
+  );
+}
+
+async function grantReader(client: Examination["client"], schema: string): Promise<string> {
+  const { rows } = await client.query<{ grant: string }>(
+    `select format('grant %I to %I', $1 || '_reader', current_user) as grant`,
+    [schema],
+  );
+  return rows[0]?.grant ?? "";
+}

@@ -1,0 +1,45 @@
+import type { Holder } from "../horizon/holder.ts";
+import type { Signal } from "./target.ts";
+
+/** Which transactions guard is after, and what it does to them. */
+export interface Policy {
+  olderThanMs: number;
+  /** Undefined: it only says what it would do. */
+  signal: Signal | undefined;
+  /** Between the first look, when it is cancelled, and a terminate. */
+  graceMs: number;
+  allowedUsers: readonly string[];
+  allowedApplications: readonly string[];
+  allowedQueries: readonly RegExp[];
+  includeSuperusers: boolean;
+}
+
+/** Why a transaction is left alone; undefined: it is not. */
+export function reasonToSpare({ ageMs, details }: Holder, policy: Policy): string | undefined {
+  const { user, application, query, isSuperuser, backendType } = details;
+  if (ageMs === null) return "this role is not shown since when it runs";
+  if (backendType !== "client backend") return "it is a process of the server, a subscription's say";
+  if (ageMs < policy.olderThanMs) return "it is young";
+  if (policy.allowedUsers.includes(String(user))) return `user ${String(user)} is allowed`;
+  if (policy.allowedApplications.includes(String(application))) return `application ${String(application)} is allowed`;
+  const allowed = policy.allowedQueries.find((pattern) => pattern.test(String(query ?? "")));
+  if (allowed !== undefined) return `query ${String(allowed)} is allowed`;
+  if (isSuperuser && !policy.includeSuperusers) return "it is a superuser's";
+  return undefined;
+}
+
+/** What has been done about a transaction so far. */
+export interface Progress {
+  /** For how long guard has known that it is too old. */
+  knownMs: number;
+  isCancelled: boolean;
+  /** A statement runs in it: a cancel does nothing to a session that is idle. */
+  isActive: boolean;
+}
+
+/** What is done about it next; undefined: nothing for now. */
+export function nextSignal({ knownMs, isCancelled, isActive }: Progress, policy: Policy): Signal | undefined {
+  if (policy.signal === undefined) return undefined;
+  if (isActive && !isCancelled) return "cancel";
+  return policy.signal === "terminate" && knownMs >= policy.graceMs ? "terminate" : undefined;
+}

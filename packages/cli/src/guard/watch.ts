@@ -1,0 +1,105 @@
+import { setTimeout as pause } from "node:timers/promises";
+import type { Logger } from "@pgque/worker";
+import { Client, type ClientConfig } from "pg";
+import { connect } from "../connection.ts";
+import type { Policy } from "./policy.ts";
+import { Rounds } from "./round.ts";
+
+/** An answer takes a moment; a server that gives none is gone. */
+const answerMs = 30_000;
+const backoffMsMax = 30_000;
+
+/** Between looks at what is about to end. */
+const onceMs = 100;
+
+/** A server to watch, and how. */
+export interface Watch {
+  config: ClientConfig;
+  policy: Policy;
+  intervalMs: number;
+  log: Logger;
+}
+
+/** Looks at every interval until the signal is aborted; outlives a server that goes away. Never rejects. */
+export async function watch({ config, policy, intervalMs, log }: Watch, over: AbortSignal): Promise<void> {
+  const rounds = new Rounds(nameOf(config), policy, log);
+  let failures = 0;
+  while (!over.aborted) {
+    try {
+      await withConnection(config, policy, log, over, async (client) => {
+        while (!over.aborted) {
+          await rounds.go(client);
+          failures = 0;
+          await pause(intervalMs, undefined, { signal: over }).catch(() => undefined);
+        }
+      });
+    } catch (error) {
+      if (over.aborted) return;
+      const inMs = Math.min(1000 * 2 ** failures, backoffMsMax);
+      failures += 1;
+      log.error("the server does not answer, will try again", { server: nameOf(config), inMs, error });
+      await pause(inMs, undefined, { signal: over }).catch(() => undefined);
+    }
+  }
+}
+
+/** Looks once, and goes on until what it cancelled is over or terminated. */
+export async function watchOnce({ config, policy, log }: Watch, over: AbortSignal): Promise<void> {
+  const rounds = new Rounds(nameOf(config), policy, log);
+  try {
+    await withConnection(config, policy, log, over, async (client) => {
+      while ((await rounds.go(client)) && !over.aborted) {
+        await pause(onceMs, undefined, { signal: over }).catch(() => undefined);
+      }
+    });
+  } catch (error) {
+    if (!over.aborted) throw error;
+  }
+}
+
+async function withConnection(
+  config: ClientConfig,
+  policy: Policy,
+  log: Logger,
+  over: AbortSignal,
+  work: (client: Client) => Promise<void>,
+): Promise<void> {
+  const client = await connect({ ...config, application_name: "pgque guard", query_timeout: answerMs }, over);
+  const hangUp = (): void => void client.connection.stream.destroy();
+  over.addEventListener("abort", hangUp);
+  try {
+    await sayWhatItIs(client, nameOf(config), log);
+    if (policy.signal !== undefined) await checkRight(client, log);
+    await work(client);
+  } finally {
+    over.removeEventListener("abort", hangUp);
+    // a server that does not answer does not say goodbye either
+    hangUp();
+  }
+}
+
+/** A standby's transactions are somebody's business only while it reports them. */
+async function sayWhatItIs(client: Client, server: string, log: Logger): Promise<void> {
+  const { rows } = await client.query<{ isStandby: boolean; reports: boolean }>(
+    `select pg_is_in_recovery() as "isStandby", current_setting('hot_standby_feedback')::boolean as reports`,
+  );
+  const [{ isStandby, reports } = { isStandby: false, reports: false }] = rows;
+  log.info("watching", { server, database: client.database, role: isStandby ? "standby" : "primary" });
+  if (isStandby && !reports)
+    log.warn("hot_standby_feedback is off: transactions here hold nobody's horizon and are left alone", { server });
+}
+
+/** Says so when this role can end its own transactions alone. */
+async function checkRight(client: Client, log: Logger): Promise<void> {
+  const { rows } = await client.query<{ may: boolean; role: string }>(
+    "select pg_has_role('pg_signal_backend', 'usage') as may, quote_ident(current_user) as role",
+  );
+  if (rows[0]?.may !== false) return;
+  log.error("this role may not end other roles' transactions", { mend: `grant pg_signal_backend to ${rows[0].role}` });
+}
+
+/** The server of a configuration, without its password. */
+function nameOf(config: ClientConfig): string {
+  const { host, port } = new Client(config);
+  return `${host}:${port}`;
+}

@@ -1,0 +1,63 @@
+import { type Command, InvalidArgumentError } from "commander";
+
+/** A whole number; the range is checked by what it is given to. */
+export function integer(text: string): number {
+  const value = Number(text);
+  if (/^-?\d+$/.test(text) && Number.isSafeInteger(value)) return value;
+  throw new InvalidArgumentError(`Expected a whole number, got: ${JSON.stringify(text)}.`);
+}
+
+/** How many handlers run at once. */
+export function concurrency(text: string): number {
+  const value = integer(text);
+  if (value >= 1 && value <= 10_000) return value;
+  throw new InvalidArgumentError(`Expected a whole number from 1 to 10000, got: ${JSON.stringify(text)}.`);
+}
+
+/** The name of a queue or a consumer. */
+export function name(text: string): string {
+  const bytes = Buffer.byteLength(text);
+  if (bytes >= 1 && bytes <= 57) return text;
+  throw new InvalidArgumentError(`Expected a name of 1 to 57 bytes of UTF-8, got: ${JSON.stringify(text)}.`);
+}
+
+/** A port; 0: any that is free. */
+export function port(text: string): number {
+  const value = integer(text);
+  if (value >= 0 && value <= 65_535) return value;
+  throw new InvalidArgumentError(`Expected a port from 0 to 65535, got: ${JSON.stringify(text)}.`);
+}
+
+/** The largest there can be. */
+export const idMax = 2n ** 63n - 1n;
+
+/** An id: a whole number that JavaScript's numbers need not hold. */
+export function id(text: string): bigint {
+  if (/^\d{1,19}$/.test(text) && BigInt(text) <= idMax) return BigInt(text);
+  throw new InvalidArgumentError(`Expected an id, a whole number from 0 on, got: ${JSON.stringify(text)}.`);
+}
+
+/** For an option that is given any number of times, or several values at once. */
+export function ids(text: string, before: bigint[] = []): bigint[] {
+  return [...before, ...text.split(",").map((one) => id(one.trim()))];
+}
+
+export function onOff(text: string): boolean {
+  if (text === "on" || text === "off") return text === "on";
+  throw new InvalidArgumentError(`Expected "on" or "off", got: ${JSON.stringify(text)}.`);
+}
+
+/** Adds `--json`. */
+export function withJson(command: Command, what = "print JSON for programs: ids are strings, times ISO 8601"): Command {
+  return command.option("--json", what);
+}
+
+/** Adds `--yes`, to a command that asks before it destroys something. */
+export function withYes(command: Command): Command {
+  return command.option("--yes", "do not ask");
+}
+
+/** The options that were given, without those that were not: an option that is undefined is no option for the client. */
+export function given<T extends object>(options: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as never;
+}

@@ -1,0 +1,29 @@
+import { json } from "./json.ts";
+import { printable } from "./printable.ts";
+
+/** What is shown of a message, wherever it was found. */
+export interface ShownMessage {
+  id: bigint;
+  type: string;
+  payload: unknown;
+  headers: Record<string, unknown>;
+  attempt: number;
+  createdAt: Date;
+  priority: number | null;
+  key: string | null;
+}
+
+/** A message as a line for a person: when it was sent, its id, type and payload as JSON, and what else it has. */
+export function messageLine(message: ShownMessage): string {
+  const { id, type, payload, headers, attempt, createdAt, priority, key } = message;
+  const rest = [
+    attempt > 1 ? `attempt=${attempt}` : "",
+    priority === null ? "" : `priority=${priority}`,
+    key === null ? "" : `key=${JSON.stringify(key)}`,
+    Object.keys(headers).length === 0 ? "" : `headers=${json(headers, 0)}`,
+  ];
+  // so that a type is one word, and an empty one is seen
+  const typeWord = /^\S+$/.test(type) ? type : JSON.stringify(type);
+  const parts = [createdAt.toISOString(), String(id), typeWord, json(payload, 0), ...rest];
+  return printable(parts.filter(Boolean).join("  "));
+}

@@ -1,0 +1,56 @@
+import { printableLines } from "./printable.ts";
+import type { Column } from "./table.ts";
+
+/** `--json`: for a program. */
+export interface JsonFlags {
+  json?: true;
+}
+
+/** Who read standard output does so no more, as `head` when it has enough. */
+export class ReaderGone extends Error {
+  override readonly name = "ReaderGone";
+}
+
+/** What standard output goes into does not take it: a disk that is full, say. */
+export class Unwritten extends Error {
+  override readonly name = "Unwritten";
+
+  constructor(cause: Error) {
+    super(`could not write all to standard output: ${cause.message}`, { cause });
+  }
+}
+
+/**
+ * Writes a line, or several, to standard output; done when it is out.
+ *
+ * @throws ReaderGone, Unwritten
+ */
+export function printLine(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(`${text}\n`, (error: NodeJS.ErrnoException | null | undefined) => {
+      if (!error) return resolve();
+      // it closes after an error: what is written then fails by that alone
+      const isGone = error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED";
+      reject(isGone ? new ReaderGone("standard output is closed", { cause: error }) : new Unwritten(error));
+    });
+  });
+}
+
+/** Prints what was done: the value for a program, the sentence for a person. */
+export async function printResult(flags: JsonFlags, value: unknown, sentence: string): Promise<void> {
+  if (!flags.json) return printLine(printableLines(sentence));
+  const { json } = await import("./json.ts");
+  return printLine(json(value));
+}
+
+/** Prints a list: one JSON array for a program, a table for a person, or a sentence when there is nothing in it. */
+export async function printList<Row>(
+  flags: JsonFlags,
+  columns: readonly Column<Row>[],
+  rows: readonly Row[],
+  empty: string,
+): Promise<void> {
+  if (flags.json || rows.length === 0) return printResult(flags, rows, empty);
+  const { table } = await import("./table.ts");
+  return printLine(table(columns, rows));
+}

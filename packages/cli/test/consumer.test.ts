@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import { freshCli } from "./support/cli.ts";
+import { onTerminal } from "./support/terminal.ts";
+
+const { client, database, run, json } = await freshCli();
+await client.ensure("orders");
+await client.queues.change("orders", { retentionMs: 86_400_000 });
+
+test("without a consumer the list says how to make one", async () => {
+  expect(await json("consumer", "list", "orders")).toEqual([]);
+  expect((await run("consumer", "list")).out).toContain("`pgque consumer add QUEUE NAME`");
+});
+
+test("a consumer is added, once, and listed with its mode and limits", async () => {
+  expect(
+    (
+      await run(
+        "consumer",
+        "add",
+        "orders",
+        "Büro ☾",
+        "--max-in-flight",
+        "5",
+        "--rate-limit",
+        "10",
+        "--rate-period",
+        "1m",
+      )
+    ).out,
+  ).toBe('Added consumer "Büro ☾" of queue "orders".\n');
+  expect(await json("consumer", "add", "orders", "Büro ☾")).toEqual({
+    queue: "orders",
+    consumer: "Büro ☾",
+    added: false,
+  });
+  await client.sendMany("orders", [1, 2]);
+  expect((await run("consumer", "list")).out).toMatch(/^orders +Büro ☾ +shared +2 +0 of 5 .* 10 per 1m$/m);
+  expect(await json("consumer", "list", "orders")).toMatchObject([
+    {
+      queue: "orders",
+      consumer: "Büro ☾",
+      mode: "shared",
+      depth: 2,
+      maxInFlight: 5,
+      rateLimit: 10,
+      ratePeriodMs: 60_000,
+      lagMs: expect.any(Number),
+    },
+  ]);
+});
+
+test("limits are changed and taken away", async () => {
+  await client.subscribe("orders", "limited", { maxInFlight: 1 });
+  expect((await run("consumer", "set", "orders", "limited", "--max-in-flight", "none", "--rate-limit", "3")).code).toBe(
+    0,
+  );
+  const settings = await client.consumers.settings("orders");
+  expect(settings.find(({ name }) => name === "limited")).toMatchObject({ maxInFlight: null, rateLimit: 3 });
+  expect(await json("consumer", "set", "orders", "limited", "--rate-limit", "3")).toMatchObject({ changed: false });
+});
+
+test("one is paused and resumed by itself", async () => {
+  await client.subscribe("orders", "resting");
+  expect((await run("consumer", "pause", "orders", "resting")).out).toBe(
+    'Paused consumer "resting" of queue "orders".\n',
+  );
+  expect((await run("consumer", "list", "orders")).out).toMatch(/^orders +resting .* paused$/m);
+  expect(await json("consumer", "resume", "orders", "resting")).toMatchObject({ changed: true });
+});
+
+test("one is moved to the end, to the start, to a time and by an age, once it is confirmed", async () => {
+  await client.subscribe("orders", "moving", { from: "earliest" });
+  const depth = async () => (await client.consumers.list("orders")).find(({ name }) => name === "moving")?.depth;
+  expect(await depth()).toBe(2);
+  const asked = await run("consumer", "move", "orders", "moving", "--to", "end");
+  expect(asked).toMatchObject({ code: 2, out: "", err: expect.stringContaining("2 messages to receive, 0 in flight") });
+  const move = (to: string) => run("consumer", "move", "orders", "moving", "--to", to, "--yes");
+  const depths: unknown[] = [];
+  for (const to of ["end", "start", "2000-01-01T00:00:00Z", "2999-01-01T00:00:00+01:00", "1d"]) {
+    expect(await move(to)).toMatchObject({ code: 0, err: "" });
+    depths.push(await depth());
+  }
+  expect(depths).toEqual([0, 2, 2, 0, 2]);
+  for (const to of ["soon", "2026-01-01", "2026-02-31T00:00:00Z", "-1h"]) {
+    const { code, err } = await move(to);
+    expect({ code, err }).toEqual({
+      code: 2,
+      err: expect.stringContaining("Expected an age like 2h, or a time with its zone"),
+    });
+  }
+});
+
+test("one is removed once it is confirmed", async () => {
+  await client.subscribe("orders", "leaving");
+  const no = onTerminal(["consumer", "remove", "orders", "leaving"], { DATABASE_URL: database.url });
+  await no.shows("Go on?");
+  no.type("\r");
+  expect(await no.ended).toMatchObject({ code: 1, screen: expect.stringContaining("Not confirmed: nothing was done") });
+  const yes = onTerminal(["consumer", "remove", "orders", "leaving"], { DATABASE_URL: database.url });
+  await yes.shows("Go on?");
+  yes.type("y");
+  expect(await yes.ended).toMatchObject({ code: 0, screen: expect.stringContaining('Removed consumer "leaving"') });
+  expect((await client.consumers.list("orders")).map(({ name }) => name)).not.toContain("leaving");
+});
+
+test.each([
+  ["pause orders nobody", "consumer not registered: nobody. `pgque consumer list orders`"],
+  ["set orders nobody --rate-limit 1", "`pgque consumer add orders nobody` makes one"],
+  ["move orders nobody --to end --yes", "consumer not registered: nobody"],
+  ["remove orders nobody --yes", 'expected consumer "nobody" of queue "orders", found none'],
+  ["list nowhere", "queue not found: nowhere"],
+  ["add nowhere c", "queue not found: nowhere"],
+])("consumer %s fails and says what to do", async (args, message) => {
+  const { code, out, err } = await run("consumer", ...args.split(" "));
+  expect({ code, out }).toEqual({ code: 1, out: "" });
+  expect(err).toContain(message);
+});
+
+test.each([
+  ["add orders c --mode some", "Allowed choices are shared, exclusive, ordered"],
+  ["add orders c --max-in-flight 0", "expected --max-in-flight to be an integer from 1"],
+  ["move orders c", "required option '--to <where>' not specified"],
+  ["set orders c", "expected a limit to change, got none"],
+])("consumer %s is wrong usage", async (args, message) => {
+  const { code, err } = await run("consumer", ...args.split(" "));
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(message) });
+});

@@ -1,0 +1,86 @@
+import { beforeEach, expect, test } from "vitest";
+import { until } from "../../../test/support/until.ts";
+import { freshCli } from "./support/cli.ts";
+import type { Running } from "./support/pgque.ts";
+
+const { client, database, start } = await freshCli();
+const admin = await database.connect();
+const total = 25_000;
+
+beforeEach(async () => {
+  await client.queues.drop("q", { force: true });
+  await client.ensure("q");
+  await client.subscribe("q", "c");
+  await admin.query(
+    `insert into pgque.dead_letter (queue_id, consumer, message_id, attempt, type, payload, created_at)
+     select (select id from pgque.queue), 'c', n, 6, 'default', '1', now() from generate_series(1, $1::int) n`,
+    [total],
+  );
+});
+
+const left = async (): Promise<number> =>
+  (await admin.query<{ n: number }>("select count(*)::int as n from pgque.dead_letter")).rows[0]?.n ?? 0;
+const sent = async (): Promise<number> => (await client.consumers.list("q")).reduce((sum, { depth }) => sum + depth, 0);
+
+/** Holds the dead letter that stands there, so that the step with it waits; runs the command until it does. */
+async function heldUp(at: number, ...args: string[]): Promise<{ running: Running; letGo: () => Promise<unknown> }> {
+  await admin.query("begin");
+  await admin.query("select from pgque.dead_letter where message_id = $1 for update", [at]);
+  const running = start("dlq", ...args);
+  await until(async () => {
+    const { rowCount } = await client.pool.query(
+      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and application_name = 'pgque'",
+    );
+    return rowCount === 1;
+  }, "it waits for the lock");
+  return { running, letGo: () => admin.query("rollback") };
+}
+
+test.each([
+  ["redrive q --all", 3500, 3000, "sent again"],
+  ["redrive q --all", 1, 0, "sent again"],
+  ["purge q --all --yes", 15_000, 10_000, "thrown away"],
+])("Ctrl-C in the middle of %s, at the %dth, leaves %d done, and says so", async (args, at, done, what) => {
+  const { running, letGo } = await heldUp(at, ...args.split(" "));
+  running.kill("SIGINT");
+  expect(await running.ended).toEqual({
+    code: 130,
+    out: "",
+    err: `error: stopped by SIGINT: ${done.toLocaleString("en")} dead letters were ${what}, the others are as they were. The same command goes on\n`,
+  });
+  await letGo();
+  expect(await left()).toBe(total - done);
+  expect(await sent()).toBe(what === "sent again" ? done : 0);
+});
+
+test("a program is told how many, too, and by SIGTERM it ends with that one's code", async () => {
+  const { running, letGo } = await heldUp(1500, "redrive", "q", "--all", "--json");
+  running.kill("SIGTERM");
+  const { code, out } = await running.ended;
+  expect({ code, out: JSON.parse(out) }).toEqual({ code: 143, out: { queue: "q", redriven: 1000 } });
+  await letGo();
+});
+
+test("a connection that breaks in the middle leaves open what became of one step alone", async () => {
+  const { running, letGo } = await heldUp(1500, "redrive", "q", "--all");
+  await client.pool.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'pgque'",
+  );
+  expect(await running.ended).toMatchObject({
+    code: 1,
+    out: "",
+    err: expect.stringMatching(/^error: 1,000 dead letters were sent again, whether the next 1000 were is not known/),
+  });
+  await letGo();
+  expect(await left()).toBe(total - 1000);
+});
+
+test("the same command goes on", async () => {
+  const { running, letGo } = await heldUp(3500, "redrive", "q", "--all");
+  running.kill("SIGINT");
+  await running.ended;
+  await letGo();
+  const rest = start("dlq", "redrive", "q", "--all");
+  expect(await rest.ended).toMatchObject({ code: 0, out: "Sent 22,000 dead letters again.\n" });
+  expect([await left(), await sent()]).toEqual([0, total]);
+});
