@@ -1,16 +1,58 @@
-export { runBench, type Run, type RunHooks } from "./run.ts";
+export type { Progress } from "./scenario/progress.ts";
+export type { Run, RunHooks } from "./scenario/run.ts";
+export type { ScenarioResults } from "./scenario/scenario.ts";
+export { terminalProgress } from "./scenario/terminal-progress.ts";
 export { BenchOptionError } from "./option.ts";
-export type { BenchOptions } from "./settings.ts";
+
+export { runBench } from "./xmin/xmin.ts";
+export type { BenchOptions } from "./xmin/xmin-settings.ts";
 export { horizonNames, systemNames } from "./registry.ts";
+export type { CellDetails, CellResult, Results } from "./xmin/xmin-results.ts";
 
-export type { CellDetails, CellResult, Results } from "./report/results.ts";
-export type { Progress } from "./report/progress.ts";
-export { terminalProgress } from "./report/terminal-progress.ts";
-export { terminalReport } from "./report/table.ts";
-
-export { runEngine, type EngineHooks, type EngineRun } from "./scenarios/engine.ts";
+export { runEngine } from "./scenarios/engine.ts";
 export type { EngineOptions } from "./engine-settings.ts";
 export { figureNames } from "./figures/registry.ts";
 export type { EngineResults, FigureResult } from "./report/engine-results.ts";
-export { engineTerminalProgress, type EngineProgress } from "./report/engine-progress.ts";
-export { engineTerminalReport } from "./report/engine-table.ts";
+
+export { runSends } from "./scenarios/sends.ts";
+export type { SendsOptions } from "./sends-settings.ts";
+export { senderNames } from "./senders/registry.ts";
+export type { SendsCell, SendsFigures, SendsResults } from "./report/sends-results.ts";
+
+export { runDrain } from "./drain/drain.ts";
+export { drainSystemNames, type DrainOptions } from "./drain/drain-settings.ts";
+export type { DrainCell, DrainFigures, DrainResults } from "./drain/drain-results.ts";
+
+export { runLatency } from "./latency/latency.ts";
+export { latencySystemNames, type LatencyOptions } from "./latency/latency-settings.ts";
+export type { LatencyCell, LatencyResults } from "./latency/latency-results.ts";
+export type { LatencyFigures } from "./latency/process.ts";
+
+export { runCompare } from "./compare/compare.ts";
+export type { CompareOptions } from "./compare/compare-settings.ts";
+export type { CompareCell, CompareFigures, CompareResults } from "./compare/compare-results.ts";
+
+export { runPick } from "./pick/pick.ts";
+export type { PickOptions } from "./pick/pick-settings.ts";
+export type { PickCell, PickFigures, PickResults } from "./pick/pick-results.ts";
+
+export { runSoak } from "./soak/soak.ts";
+export type { SoakOptions } from "./soak/soak-settings.ts";
+export type { SoakCell, SoakFigures, SoakResults } from "./soak/soak-results.ts";
+export type { Drift } from "./soak/drift.ts";
+
+export { runRetention } from "./retention/retention.ts";
+export type { RetentionOptions } from "./retention/retention-settings.ts";
+export type { RetentionCell, RetentionFigures, RetentionResults } from "./retention/retention-results.ts";
+
+export { runThroughput } from "./throughput/throughput.ts";
+export { throughputSystemNames, type ThroughputOptions } from "./throughput/throughput-settings.ts";
+export type { ThroughputCell, ThroughputFigures, ThroughputResults } from "./throughput/throughput-results.ts";
+
+export { runDegradation } from "./degradation/degradation.ts";
+export type { DegradationOptions } from "./degradation/degradation-settings.ts";
+export type { DegradationCell, DegradationFigures, DegradationResults } from "./degradation/degradation-results.ts";
+
+export { targetsIn, type TargetsOfRun } from "./targets/targets.ts";
+export type { TargetOutcome } from "./targets/outcome.ts";
+export { targetsMarkdown, targetsTerminal } from "./targets/targets-table.ts";

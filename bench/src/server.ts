@@ -1,13 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { startPostgres, type Postgres } from "@pgque/postgres";
+import { startPostgres, type Major, type Postgres } from "@pgque/postgres";
 import { Client } from "pg";
-import type { Settings } from "./settings.ts";
 
-/** What decides which server it is and how one of our own is set up. */
-export type ServerSettings = Pick<
-  Settings,
-  "databaseUrl" | "postgresMajor" | "synchronousCommit" | "autovacuumNaptimeSeconds"
->;
+/** What decides whether it is a server of our own, and how one is set up. */
+export interface ServerSettings {
+  /** Null: one of our own. */
+  databaseUrl: string | null;
+  synchronousCommit: "on" | "off";
+  autovacuumNaptimeSeconds: number;
+}
 
 /** Where the cells run: a server of our own, or one we were given. */
 export interface Server {
@@ -23,6 +24,8 @@ export interface Server {
   connect(database: string, role: string): Promise<Client>;
   createDatabase(): Promise<string>;
   dropDatabase(database: string): Promise<void>;
+  /** So that what was written before is not written out during a measurement. Of an embedded server only: on another it is not ours to ask for. */
+  checkpoint(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,12 +43,25 @@ const reported = [
   "autovacuum_vacuum_scale_factor",
   "autovacuum_vacuum_cost_limit",
   "autovacuum_vacuum_cost_delay",
+  "wal_level",
+  "max_prepared_transactions",
+  "max_replication_slots",
+  "max_wal_senders",
   "jit",
 ];
 
-/** Starts an embedded server unless one is given. Databases are made on it and dropped again, nothing else is touched. */
-export async function openServer(settings: ServerSettings): Promise<Server> {
-  const embedded = settings.databaseUrl === null ? await startEmbedded(settings) : null;
+/**
+ * Starts an embedded server unless one is given. Databases are made on it and dropped again, nothing else is touched.
+ *
+ * @param major of an embedded one
+ * @param more settings that an embedded one is started with besides
+ */
+export async function openServer(
+  settings: ServerSettings,
+  major: Major,
+  more: Record<string, string | number> = {},
+): Promise<Server> {
+  const embedded = settings.databaseUrl === null ? await startEmbedded(settings, major, more) : null;
   const url = embedded?.url ?? settings.databaseUrl ?? "";
   try {
     return await describe(url, embedded);
@@ -55,13 +71,19 @@ export async function openServer(settings: ServerSettings): Promise<Server> {
   }
 }
 
-function startEmbedded(settings: ServerSettings): Promise<Postgres> {
+function startEmbedded(
+  settings: ServerSettings,
+  major: Major,
+  more: Record<string, string | number>,
+): Promise<Postgres> {
   return startPostgres({
-    major: settings.postgresMajor,
+    major,
     durable: true,
     settings: {
       synchronous_commit: settings.synchronousCommit,
       shared_buffers: "256MB",
+      // four processes of a system that has a connection for each handler
+      max_connections: 200,
       // No checkpoint within a cell: none would meet one system and spare another.
       max_wal_size: "4GB",
       checkpoint_timeout: "30min",
@@ -69,6 +91,7 @@ function startEmbedded(settings: ServerSettings): Promise<Postgres> {
       autovacuum_vacuum_scale_factor: 0.005,
       autovacuum_vacuum_cost_limit: 10_000,
       jit: false,
+      ...more,
     },
   });
 }
@@ -106,6 +129,9 @@ async function describe(url: string, embedded: Postgres | null): Promise<Server>
     },
     async dropDatabase(database) {
       await client.query(`drop database if exists ${database} with (force)`);
+    },
+    async checkpoint() {
+      if (embedded !== null) await client.query("checkpoint");
     },
     async close() {
       await client.end();

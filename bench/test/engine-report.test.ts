@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { resolveEngineSettings } from "#src/engine-settings";
-import { engineMarkdown } from "#src/report/engine-md";
+import { engineDocument } from "#src/report/engine-document";
+import { markdown as reportMarkdown } from "#src/report/markdown";
 import type { EngineResults, FigureResult } from "#src/report/engine-results";
 import { summaryOf } from "#src/report/engine-summary";
 import { engineTerminalReport } from "#src/report/engine-table";
@@ -28,29 +29,31 @@ const none = { transactionIds: 0, walBytes: 0, cursors: 0 };
 test("the median is compared with the target, and the range is shown", () => {
   const run = results(idle(1, none), idle(2, { ...none, walBytes: 90 }), idle(3, none));
   expect(summaryOf(run)[0]?.verdict).toBe("met");
-  expect(engineMarkdown(run)).toContain("| WAL | 0 B (0 B–90 B) | 0 B | met |");
+  expect(reportMarkdown(engineDocument(run))).toContain("| WAL | 0 B (0 B–90 B) | 0 B | met |");
   const worse = results(idle(1, { ...none, walBytes: 80 }), idle(2, { ...none, walBytes: 90 }), idle(3, none));
-  expect(engineMarkdown(worse)).toContain("- idle: not met: transaction ids 0 (0), WAL 80 B (0 B, not met)");
-  expect(engineMarkdown(worse)).toContain("- sizes: polls 5");
+  expect(reportMarkdown(engineDocument(worse))).toContain(
+    "- idle: not met: transaction ids 0 (0), WAL 80 B (0 B, not met)",
+  );
+  expect(reportMarkdown(engineDocument(worse))).toContain("- sizes: polls 5");
 });
 
 test("a value that could not be measured is neither met nor missed", () => {
   const run = results(idle(1, { ...none, walBytes: null }));
   expect(summaryOf(run)[0]?.verdict).toBe("not measured");
-  expect(engineMarkdown(run)).toContain("| WAL | – | 0 B | not measured |");
+  expect(reportMarkdown(engineDocument(run))).toContain("| WAL | – | 0 B | not measured |");
 });
 
 test("a figure without targets is neither met nor missed", () => {
   const run = results({ ...idle(1, {}), name: "queues", values: { relations: 32 } });
   run.settings.figures = ["queues"];
-  expect(engineMarkdown(run)).toContain("- queues: no target\n");
-  expect(engineMarkdown(run)).toContain("| relations, all | 32 |  |  |");
+  expect(reportMarkdown(engineDocument(run))).toContain("- queues: no target\n");
+  expect(reportMarkdown(engineDocument(run))).toContain("| relations, all | 32 |  |  |");
 });
 
 test("a figure that failed prints its error and no number", () => {
   const run = results(idle(1, {}, "deadlock detected"));
-  expect(engineMarkdown(run)).toContain("- idle: error: deadlock detected");
-  expect(engineMarkdown(run)).not.toContain("| WAL");
+  expect(reportMarkdown(engineDocument(run))).toContain("- idle: error: deadlock detected");
+  expect(reportMarkdown(engineDocument(run))).not.toContain("| WAL");
   const [head = "", , line = "", ...rest] = engineTerminalReport(run).split("\n");
   expect(head).toContain("measured");
   expect(line).toMatch(/^idle +error: deadlock detected *$/);

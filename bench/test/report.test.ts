@@ -1,14 +1,18 @@
 import { expect, test } from "vitest";
 import { bytes, clock, ms } from "#src/report/format";
-import { markdownReport } from "#src/report/md";
-import { failedCell, type CellResult, type Results } from "#src/report/results";
-import { rowsOf, spreadOf } from "#src/report/summary";
-import { terminalReport } from "#src/report/table";
-import { resolveSettings } from "#src/settings";
+import { markdown } from "#src/report/markdown";
+import { findings } from "#src/xmin/xmin-findings";
+import type { Proof } from "#src/horizons/horizon";
+import { cellWithout, type CellDetails, type CellResult, type Results } from "#src/xmin/xmin-results";
+import { spreadOf } from "#src/report/summary";
+import { rowsOf } from "#src/xmin/xmin-summary";
+import { xminDocument } from "#src/xmin/xmin-document";
+import { terminalReport } from "#src/xmin/xmin-table";
+import { resolveSettings } from "#src/xmin/xmin-settings";
 
 function cell(system: string, horizon: string, repeat: number, dequeuedPerSecond: number): CellResult {
   return {
-    ...failedCell({ system, horizon, repeat, postgres: "17.10" }, ""),
+    ...cellWithout({ system, horizon, repeat, postgres: "17.10" }, { notRun: null, error: null }),
     dequeuedPerSecond,
     deadTuples: 7,
     bytes: 2048,
@@ -47,17 +51,59 @@ test("held is compared with none of the same repeat", () => {
 });
 
 test("a failed cell prints its error and no number", () => {
-  const broken = failedCell(
+  const broken = cellWithout(
     { system: "skip-locked", horizon: "none", repeat: 1, postgres: "17.10" },
-    "deadlock detected",
+    { notRun: null, error: "deadlock detected" },
   );
   const run = results([cell("pgque", "none", 1, 100), broken]);
   const line = terminalReport(run)
     .split("\n")
     .find((text) => text.startsWith("skip-locked"));
   expect(line).toMatch(/^skip-locked +none +error: deadlock detected *$/);
-  expect(markdownReport(run)).toMatch(/\| skip-locked \| none \| error \|/);
-  expect(markdownReport(run)).toContain("skip-locked, none: deadlock detected");
+  const text = markdown(xminDocument(run, []));
+  expect(text).toContain("| skip-locked | none | error: deadlock detected |  |");
+  expect(text).toContain("- skip-locked, none: deadlock detected");
+});
+
+test("a cell that was not run says so, and is no error", () => {
+  const identity = { system: "bullmq", horizon: "none", repeat: 1, postgres: "17.10" };
+  const run = results([
+    cell("pgque", "none", 1, 100),
+    cellWithout(identity, { notRun: "redis-server is not installed", error: null }),
+  ]);
+  run.settings.systems = ["pgque", "bullmq"];
+  expect(terminalReport(run)).toMatch(/^bullmq +none +not run, because redis-server is not installed *$/m);
+  const text = markdown(xminDocument(run, []));
+  expect(text).toContain("| bullmq | none | not run, because redis-server is not installed |  |");
+  expect(text).toContain("- bullmq, none: not run, because redis-server is not installed");
+});
+
+test("what a horizon holds besides the tables is in the report: catalogs, WAL, messages", () => {
+  const held = (horizon: string, proof: Proof): CellResult => ({
+    ...cell("pgque", horizon, 1, 100),
+    details: {
+      horizon: proof,
+      catalogDeadTuples: { before: 3, after: 400, byRelation: {} },
+      clean: {},
+      harness: {},
+    } as unknown as CellDetails,
+  });
+  const run = results([
+    cell("pgque", "none", 1, 100),
+    held("logical-slot", { xminAge: 0, catalogXminAge: 2904, retainedWalBytes: 5 * 2 ** 20 }),
+    held("lagging-consumer", { xminAge: 0, messagesKept: 15_090 }),
+  ]);
+  run.settings.horizons = ["none", "logical-slot", "lagging-consumer"];
+  expect(findings(run)).toEqual([
+    "pgque, with a logical slot that nobody reads (logical-slot), ran at 100 % of its rate without, left 7 dead tuples (without: 7) and used 2.0 KiB (without: 2.0 KiB). 5.0 MiB of WAL were kept for it, and 400 dead rows in system catalogs.",
+    "pgque, with a second consumer that takes nothing (lagging-consumer), ran at 100 % of its rate without, left 7 dead tuples (without: 7) and used 2.0 KiB (without: 2.0 KiB). 15,090 messages were kept for it.",
+  ]);
+  const text = markdown(xminDocument(run, []));
+  expect(text).toContain(
+    "| system | horizon held by | age | catalogs' age | dead catalog rows before | after | retained WAL | kept |",
+  );
+  expect(text).toContain("| pgque | logical-slot | 0 | 2,904 | 3 | 400 | 5.0 MiB | – |");
+  expect(text).toContain("| pgque | lagging-consumer | 0 | – | 3 | 400 | – | 15,090 |");
 });
 
 test("the table fits a terminal of 100 columns", () => {

@@ -3,7 +3,7 @@ import { drain } from "../load/drain.ts";
 import { payloadDueAt } from "../load/payload.ts";
 import { runPhase, type PhaseMeasurement } from "../scenarios/phase.ts";
 import { openWorkbench, type Workbench } from "../scenarios/workbench.ts";
-import { resolveSettings, type Settings } from "../settings.ts";
+import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
 import type { System } from "../systems/system.ts";
 import type { FigureContext } from "./figure.ts";
 import { openLoops, type Loops } from "./finish-loops.ts";

@@ -26,10 +26,13 @@ export const finish = defineFigure<string, keyof FinishSizes>({
     try {
       for (const system of systems) contenders.push(await openContender(context, system));
       const clean = await drainInTurn(context, contenders, sizes, "clean");
-      const holders = await Promise.all(contenders.map(({ bench }) => repeatableRead.hold(bench)));
+      const holders = await Promise.all(contenders.map(({ bench }) => repeatableRead.hold(bench.site)));
       await workAtFullSpeed(context, contenders, sizes);
       const held = await drainInTurn(context, contenders, sizes, "held");
-      for (const holder of holders) await holder.prove();
+      for (const holder of holders) {
+        await holder.prove();
+        await holder.release();
+      }
       return measured({ clean, held });
     } finally {
       for (const { bench } of contenders) await bench.close();

@@ -4,6 +4,7 @@ import { ServerCpu } from "../measure/server-cpu.ts";
 import { closedLoop } from "../load/closed-loop.ts";
 import { Tally } from "../load/tally.ts";
 import { micros, ratio, whole } from "../report/format.ts";
+import { rawInsert, rawTable } from "../senders/raw-table.ts";
 import { queue } from "../systems/pgque.ts";
 import type { Send } from "../systems/system.ts";
 import { atLeast, defineFigure, quotient, type FigureContext } from "./figure.ts";
@@ -12,23 +13,11 @@ import { Rate } from "./rate.ts";
 
 const statements = {
   pgque: { name: "send", text: "select pgque.send($1, $2, $3)", values: [queue, "default"] },
-  raw: {
-    name: "insert",
-    text:
-      "insert into raw.message (seq, id, type, payload, headers) " +
-      "values (nextval('raw.message_seq'), currval('raw.message_seq'), $1, $2, null)",
-    values: ["default"],
-  },
+  raw: { ...rawInsert, values: ["default"] },
 };
 
 type Side = keyof typeof statements;
 const sides: Side[] = ["pgque", "raw"];
-
-/** The table of a segment without the queue around it: the same columns, defaults and index. */
-const rawTable = `
-  create schema raw;
-  create sequence raw.message_seq;
-  create table raw.message (like pgque.message_1 including all) with (autovacuum_enabled = off)`;
 
 export const send = defineFigure({
   name: "send",

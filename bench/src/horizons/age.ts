@@ -7,21 +7,25 @@ export interface OldestHolder {
   who: string | null;
 }
 
-// A session of another database does not hold back this one's tables, and a vacuum does not hold back others.
+// A session of another database does not hold back this one's tables, and a vacuum does not hold back others. What has a transaction id comes
+// first: every snapshot that is taken while it is open is as old.
 const oldestHolder = `
-  with holder(xmin, who) as (
-    select backend_xmin, format('session %s (%s)', pid, coalesce(nullif(application_name, ''), backend_type))
+  with session as (
+    select pid, backend_xid, backend_xmin, format('session %s (%s)', pid, coalesce(nullif(application_name, ''), backend_type)) as who
       from pg_stat_activity
      where pid <> pg_backend_pid()
-       and backend_xmin is not null
        and (datname = current_database() or backend_type = 'walsender')
        and backend_type <> 'autovacuum worker'
+  ), holder(place, xmin, who) as (
+    select 1, backend_xid, who from session where backend_xid is not null
     union all
-    select xmin, format('replication slot %s', slot_name) from pg_replication_slots where xmin is not null
+    select 1, transaction, format('prepared transaction %s', gid) from pg_prepared_xacts where database = current_database()
     union all
-    select transaction, format('prepared transaction %s', gid) from pg_prepared_xacts where database = current_database()
+    select 1, xmin, format('replication slot %s', slot_name) from pg_replication_slots where xmin is not null
+    union all
+    select 2, backend_xmin, who from session where backend_xmin is not null
   )
-  select age(xmin) as age, who from holder order by age(xmin) desc limit 1`;
+  select age(xmin) as age, who from holder order by age(xmin) desc, place limit 1`;
 
 export async function oldestHolderOf(client: pg.Client): Promise<OldestHolder> {
   const { rows } = await client.query<{ age: number; who: string }>({ name: "oldest_holder", text: oldestHolder });

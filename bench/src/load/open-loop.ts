@@ -29,7 +29,7 @@ function produce(load: Load, index: number, rate: number, endMs: number, signal:
       if (performance.now() >= endMs) return;
       const payloads = Array.from({ length: load.sendBatch }, () => payloadDueAt(dueMs, load.payloadBytes));
       await load.send[index]?.(payloads);
-      load.tally.sent(payloads.length);
+      load.tally.sent(payloads.length, dueMs);
     },
     load.lateness,
     signal,

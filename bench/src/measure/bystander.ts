@@ -19,7 +19,7 @@ export async function createBystanderTable(admin: pg.Client, rows: number): Prom
  */
 export async function bystand(
   client: pg.Client,
-  options: { rows: number; perSecond: number; latency: Latencies },
+  options: { rows: number; perSecond: number; latency: Pick<Latencies, "record"> },
   signal: AbortSignal,
 ): Promise<void> {
   const schedule = { startMs: performance.now(), everyMs: 1000 / options.perSecond, endMs: Number.POSITIVE_INFINITY };

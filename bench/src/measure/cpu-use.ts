@@ -1,5 +1,5 @@
 import os from "node:os";
-import type { ServerCpu } from "./server-cpu.ts";
+import type { CpuClock } from "./server-cpu.ts";
 
 /** Who used the machine's cores. Null where the server's processes cannot be seen. */
 export interface CpuUsed {
@@ -12,18 +12,18 @@ export interface CpuUsed {
 }
 
 export class CpuUse {
-  readonly #server: ServerCpu | null;
+  readonly #server: CpuClock | null;
   readonly #serverSeconds: number | null;
   readonly #harness = process.cpuUsage();
   readonly #loop = performance.eventLoopUtilization();
   readonly #machineSeconds = machineSeconds();
 
-  private constructor(server: ServerCpu | null, serverSeconds: number | null) {
+  private constructor(server: CpuClock | null, serverSeconds: number | null) {
     this.#server = server;
     this.#serverSeconds = serverSeconds;
   }
 
-  static async start(server: ServerCpu | null): Promise<CpuUse> {
+  static async start(server: CpuClock | null): Promise<CpuUse> {
     return new CpuUse(server, server === null ? null : await server.seconds());
   }
 

@@ -26,6 +26,13 @@ export class Latencies {
     this.#micros.recordValue(Math.min(microsMax, Math.max(1, Math.round(ms * 1000))));
   }
 
+  /** What was recorded since it was last taken, and begins anew. */
+  take(): LatencySummary | null {
+    const summary = this.summary();
+    this.#micros.reset();
+    return summary;
+  }
+
   /** Null when nothing was recorded: "not measured" is not zero. */
   summary(): LatencySummary | null {
     if (this.#micros.totalCount === 0) return null;

@@ -33,9 +33,9 @@ const relationsOfSchema = `
 
 /**
  * Every table and sequence of a schema, as the statistics have it: up to a second behind for busy sessions, ten for idle
- * ones (see `flushStatistics`).
+ * ones (see `flushStatistics`). None for no schema.
  */
-export async function relationsOf(client: pg.Client, schema: string): Promise<Relation[]> {
+export async function relationsOf(client: pg.Client, schema: string | null): Promise<Relation[]> {
   const { rows } = await client.query<Relation>({ name: "relations", text: relationsOfSchema, values: [schema] });
   return rows;
 }

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { nextTransactionId, oldestHolderOf } from "../horizons/age.ts";
 import type { Tally } from "../load/tally.ts";
+import { Latencies } from "./histogram.ts";
 import { reclaimedBetween } from "./reclaimed.ts";
 import { relationsOf, type Relation } from "./relations.ts";
 
@@ -25,13 +26,23 @@ export interface Sample {
   buffersHit: number;
   buffersRead: number;
   lockWaits: number;
+  /** Since when the oldest open transaction of another session is open; 0 without any. */
+  oldestTransactionSeconds: number;
+  /** Of bystanders' reads since the sample before; null when there were none. */
+  bystanderP50Ms: number | null;
+  bystanderP99Ms: number | null;
 }
 
 const database = `
   select (pg_current_wal_lsn() - '0/0')::float8 as "walBytes",
          d.blks_hit::float8 as "buffersHit",
          d.blks_read::float8 as "buffersRead",
-         (select count(*)::float8 from pg_locks where not granted) as "lockWaits"
+         (select count(*)::float8 from pg_locks where not granted) as "lockWaits",
+         (select coalesce(extract(epoch from clock_timestamp() - min(xact_start)), 0)::float8
+            from pg_stat_activity
+           where datname = current_database()
+             and backend_type = 'client backend'
+             and pid <> pg_backend_pid()) as "oldestTransactionSeconds"
     from pg_stat_database d
    where d.datname = current_database()`;
 
@@ -40,13 +51,16 @@ interface DatabaseFigures {
   buffersHit: number;
   buffersRead: number;
   lockWaits: number;
+  oldestTransactionSeconds: number;
 }
 
 /** Looks at a system's schema from time to time and adds up what only shows between two looks. */
 export class Sampler {
   readonly samples: Sample[] = [];
+  /** To be told of bystanders' reads; every sample takes those since the last one. */
+  readonly bystander = new Latencies();
   readonly #client: pg.Client;
-  readonly #schema: string;
+  readonly #schema: string | null;
   readonly #segments: RegExp | null;
   readonly #tally: Tally;
   readonly #startMs = performance.now();
@@ -54,7 +68,7 @@ export class Sampler {
   #bytesReclaimed = 0;
   #rotations: number | null;
 
-  constructor(client: pg.Client, schema: string, segments: RegExp | null, tally: Tally) {
+  constructor(client: pg.Client, schema: string | null, segments: RegExp | null, tally: Tally) {
     this.#client = client;
     this.#schema = schema;
     this.#segments = segments;
@@ -71,6 +85,7 @@ export class Sampler {
     if (figures === undefined) throw new Error("pg_stat_database has no row for the current database");
     const sum = (pick: (relation: Relation) => number): number =>
       relations.reduce((total, relation) => total + pick(relation), 0);
+    const bystander = this.bystander.take();
     const sample: Sample = {
       phase,
       seconds: (performance.now() - this.#startMs) / 1000,
@@ -87,6 +102,8 @@ export class Sampler {
       xminAge: (await oldestHolderOf(this.#client)).age,
       transactionIds: await nextTransactionId(this.#client),
       ...figures,
+      bystanderP50Ms: bystander?.p50 ?? null,
+      bystanderP99Ms: bystander?.p99 ?? null,
     };
     this.samples.push(sample);
     return sample;

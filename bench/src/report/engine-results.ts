@@ -1,11 +1,15 @@
 import type { EngineSettings } from "../engine-settings.ts";
-import type { ResultsHead } from "./results.ts";
+import type { ReportedSettings, ResultsHead } from "./results.ts";
 
-/** One figure, measured once. */
-export interface FigureResult {
+/** One measurement of one figure, before it is made. */
+export interface FigurePlan {
   name: string;
   /** From 1. */
   repeat: number;
+}
+
+/** One figure, measured once. */
+export interface FigureResult extends FigurePlan {
   /** Of the server, as in "17.10". */
   postgres: string;
   /** By name; null: not measured. Without any when there is an error. */
@@ -20,12 +24,9 @@ export interface FigureResult {
 }
 
 export interface EngineResults extends ResultsHead {
-  settings: Omit<EngineSettings, "databaseUrl" | "resultsFolder"> & {
-    indicative: boolean;
+  settings: ReportedSettings<EngineSettings> & {
     /** How long, how many, how much: by figure. */
     sizes: Record<string, Record<string, number>>;
-    server: Record<string, string>;
-    embedded: boolean;
   };
   figures: FigureResult[];
   /** True when it was stopped before all figures were measured. */

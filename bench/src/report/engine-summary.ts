@@ -2,6 +2,7 @@ import type { Figure, Target, Value } from "../figures/figure.ts";
 import { figureNamed } from "../figures/registry.ts";
 import type { EngineResults, FigureResult } from "./engine-results.ts";
 import type { Spread } from "./results.ts";
+import { outcomeOf, type TargetOutcome } from "../targets/outcome.ts";
 import { spreadOf } from "./summary.ts";
 
 export type Verdict = "met" | "not met" | "not measured" | "no target" | "error";
@@ -48,6 +49,16 @@ function together(rows: ValueRow[]): Verdict {
   if (verdicts.size === 0) return "no target";
   if (verdicts.has("not met")) return "not met";
   return verdicts.has("not measured") ? "not measured" : "met";
+}
+
+export function engineOutcomes(summaries: FigureSummary[]): TargetOutcome[] {
+  return summaries.flatMap(({ figure, rows, errors }) =>
+    rows.flatMap(({ value, spread: measured }) =>
+      value.target === undefined
+        ? []
+        : [outcomeOf(`${figure.name}: ${value.label}`, value.target, value.format, { measured, errors })],
+    ),
+  );
 }
 
 /** All that the reader should know of the run before the numbers. */

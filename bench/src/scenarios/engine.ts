@@ -1,62 +1,41 @@
-import { begin } from "../begin.ts";
 import { resolveEngineSettings, type EngineOptions, type EngineSettings } from "../engine-settings.ts";
-import type { Figure, FigureContext } from "../figures/figure.ts";
+import type { Figure } from "../figures/figure.ts";
 import { figureNamed } from "../figures/registry.ts";
-import { engineMarkdown } from "../report/engine-md.ts";
-import { silentEngine, type EngineProgress, type FigurePlan } from "../report/engine-progress.ts";
-import type { EngineResults, FigureResult } from "../report/engine-results.ts";
-import { writeFolder } from "../report/folder.ts";
-import type { Server } from "../server.ts";
+import { engineDocument } from "../report/engine-document.ts";
+import type { EngineResults, FigurePlan, FigureResult } from "../report/engine-results.ts";
+import { engineTerminalReport } from "../report/engine-table.ts";
+import { reportedSettings } from "../report/reported-settings.ts";
+import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
+import type { Scenario, StepContext } from "../scenario/scenario.ts";
+import { repeatText } from "../scenario/texts.ts";
 
-export interface EngineHooks {
-  /** Stops the run; what was measured until then is kept. */
-  signal?: AbortSignal;
-  progress?: EngineProgress;
-}
+/** What a figure is taken to last until the first ones have shown it. */
+const secondsExpected = { full: 120, quick: 20 };
 
-export interface EngineRun {
-  results: EngineResults;
-  /** Where results.json and report.md are. */
-  folder: string;
-}
-
-/**
- * Measures every figure as often as asked, and writes the results folder. Throws a BenchOptionError for an option that cannot be
- * used; a figure that fails is a figure with an error, and the run goes on.
- */
-export async function runEngine(
-  options: EngineOptions,
-  { signal, progress = silentEngine }: EngineHooks = {},
-): Promise<EngineRun> {
-  const settings = resolveEngineSettings(options);
-  const stop = signal ?? new AbortController().signal;
-  const { folder, server, head } = await begin("engine", settings);
-  const results: EngineResults = {
+const engine: Scenario<EngineOptions, EngineSettings, FigurePlan, FigureResult, EngineResults> = {
+  name: "engine",
+  resolve: resolveEngineSettings,
+  results: (head, settings, server) => ({
     ...head,
-    settings: reportedSettings(settings, server),
+    settings: { ...reportedSettings(settings, settings.quick, server), sizes: sizesOfAll(settings) },
     figures: [],
     interrupted: false,
-  };
-  try {
-    const plan = planOf(settings);
-    progress.begin({ ...results, plan, postgres: server.version, place: server.place });
-    const { synchronousCommit, quick } = settings;
-    const note = progress.note.bind(progress);
-    for (const planned of plan) {
-      if (stop.aborted) break;
-      progress.figureStarted(planned);
-      const result = await measured(planned, { server, synchronousCommit, quick, signal: stop, note });
-      if (result === null) break;
-      results.figures.push(result);
-      progress.figureDone(result);
-    }
-  } finally {
-    progress.end();
-    await server.close();
-  }
-  results.interrupted = stop.aborted;
-  await writeFolder(folder, results, { "report.md": engineMarkdown(results) });
-  return { results, folder };
+  }),
+  plan: planOf,
+  measure: measured,
+  keep: ({ figures }, figure) => void figures.push(figure),
+  document: engineDocument,
+  report: engineTerminalReport,
+  failed: ({ figures }) => figures.some(({ error }) => error !== null),
+  headline: ({ settings }) => `${settings.figures.join(", ")}, ${settings.repeat} repeat(s)`,
+  stepSeconds: ({ quick }) => secondsExpected[quick ? "quick" : "full"],
+  stepText: ({ name, repeat }) => `${name}${repeatText(repeat)}`,
+  measuredText: outcome,
+};
+
+/** Measures every figure of the engine, as often as asked. See runScenario. */
+export function runEngine(options: EngineOptions, hooks: RunHooks = {}): Promise<Run<EngineResults>> {
+  return runScenario(engine, options, hooks);
 }
 
 /** Figures in turn within each repeat, so that the repeats of one are spread over the run. */
@@ -66,20 +45,30 @@ function planOf({ repeat, figures }: EngineSettings): FigurePlan[] {
   );
 }
 
-/** Null when it was stopped. */
-async function measured(planned: FigurePlan, context: FigureContext): Promise<FigureResult | null> {
+async function measured(
+  planned: FigurePlan,
+  { server, settings, signal, note }: StepContext<EngineSettings>,
+): Promise<FigureResult> {
+  const { synchronousCommit, quick } = settings;
   const figure = figureNamed(planned.name);
   const startMs = performance.now();
   const seconds = (): number => (performance.now() - startMs) / 1000;
-  const identity = { ...planned, postgres: context.server.version, target: targetsOf(figure) };
+  const identity = { ...planned, postgres: server.version, target: targetsOf(figure) };
   try {
-    const values = await figure.measure(context, sizesOf(figure, context.quick));
+    const values = await figure.measure({ server, synchronousCommit, quick, signal, note }, sizesOf(figure, quick));
     return { ...identity, values, met: allMet(figure, values), seconds: seconds(), error: null };
   } catch (error) {
-    if (context.signal.aborted) return null;
+    signal.throwIfAborted();
     const reason = error instanceof Error ? error.message : String(error);
     return { ...identity, values: {}, met: null, seconds: seconds(), error: reason };
   }
+}
+
+function outcome({ error, met, target, seconds }: FigureResult): string {
+  if (error !== null) return `error: ${error}`;
+  if (Object.keys(target).length === 0) return `measured, ${seconds.toFixed(0)} s`;
+  const verdict = met === null ? "not all measured" : met ? "met" : "not met";
+  return `${verdict}, ${seconds.toFixed(0)} s`;
 }
 
 const sizesOf = ({ sizes }: Figure, quick: boolean): Record<string, number> => sizes[quick ? "quick" : "full"];
@@ -99,13 +88,5 @@ function allMet(figure: Figure, values: Record<string, number | null>): boolean 
   return met.some((one) => one === null) ? null : true;
 }
 
-function reportedSettings(settings: EngineSettings, server: Server): EngineResults["settings"] {
-  const { databaseUrl: _secret, resultsFolder: _folder, ...reported } = settings;
-  return {
-    ...reported,
-    indicative: settings.quick,
-    sizes: Object.fromEntries(settings.figures.map((name) => [name, sizesOf(figureNamed(name), settings.quick)])),
-    server: server.settings,
-    embedded: server.embedded,
-  };
-}
+const sizesOfAll = ({ figures, quick }: EngineSettings): EngineResults["settings"]["sizes"] =>
+  Object.fromEntries(figures.map((name) => [name, sizesOf(figureNamed(name), quick)]));

@@ -3,7 +3,7 @@ import { Latencies, type LatencySummary } from "../measure/histogram.ts";
 import { CpuUse, type CpuUsed } from "../measure/cpu-use.ts";
 import { bystand } from "../measure/bystander.ts";
 import type { Sample } from "../measure/sampler.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../xmin/xmin-settings.ts";
 import type { Workbench } from "./workbench.ts";
 
 /** What happened from the first to the last sample of a phase. */
@@ -24,7 +24,11 @@ export interface PhaseMeasurement<T> extends CpuUsed {
 export async function runPhase<T>(
   bench: Workbench,
   settings: Settings,
-  phase: { name: string; drive: (signal: AbortSignal) => Promise<T>; onSample: (sample: Sample) => void },
+  phase: {
+    name: string;
+    drive: (signal: AbortSignal) => Promise<T>;
+    onSample: (sample: Sample) => void | Promise<void>;
+  },
   outer: AbortSignal,
 ): Promise<PhaseMeasurement<T>> {
   const bystander = new Latencies();
@@ -33,7 +37,7 @@ export async function runPhase<T>(
   const cpu = await CpuUse.start(bench.serverCpu);
   const sample = async (): Promise<Sample> => {
     const taken = await bench.sampler.sample(phase.name);
-    phase.onSample(taken);
+    await phase.onSample(taken);
     return taken;
   };
   const first = await sample();
@@ -67,11 +71,17 @@ function startBeside(
   beside: Background,
   bench: Workbench,
   settings: Settings,
-  latency: Latencies,
+  bystander: Latencies,
   sample: () => Promise<unknown>,
 ): void {
-  const { maintain } = bench.system;
-  if (maintain) beside.every(1, maintain);
+  const { maintain, maintainSeconds = 1 } = bench.system;
+  if (maintain) beside.every(maintainSeconds, maintain);
+  const latency = {
+    record(ms: number) {
+      bystander.record(ms);
+      bench.sampler.bystander.record(ms);
+    },
+  };
   const options = { rows: settings.bystanderRows, perSecond: settings.bystanderRate, latency };
   for (const client of bench.bystanders) beside.run((signal) => bystand(client, options, signal));
   beside.every(settings.sampleSeconds, sample);

@@ -1,6 +1,6 @@
-import type { CellDetails, CellResult } from "../report/results.ts";
-import type { Settings } from "../settings.ts";
-import type { Measured } from "./xmin.ts";
+import type { CellDetails, CellResult } from "../xmin/xmin-results.ts";
+import type { Settings } from "../xmin/xmin-settings.ts";
+import type { Measured } from "../xmin/xmin-cell.ts";
 
 /** A timer that wakes this late makes the harness, not the server, the one that is measured. */
 const lateMsMax = 50;
@@ -9,8 +9,8 @@ const lateMsMax = 50;
 export interface Evidence {
   enqueued: number;
   dequeued: number;
-  /** Transaction ids used while the horizon was held. */
-  transactionIds: number;
+  /** Transaction ids used while the horizon was held; null when the system writes nothing to PostgreSQL. */
+  transactionIds: number | null;
   paced: boolean;
   /** How late the harness itself was in the latest 1 % of its sends; null when it had no times to keep. */
   lateMsP99: number | null;
@@ -26,11 +26,11 @@ export function invalidity({ enqueued, dequeued, transactionIds, paced, lateMsP9
   return null;
 }
 
-export function evidenceOf({ bench, held }: Measured, settings: Settings): Evidence {
+export function evidenceOf({ bench, held, inPostgres }: Measured, settings: Settings): Evidence {
   return {
     enqueued: bench.load.tally.enqueued,
     dequeued: bench.load.tally.dequeued,
-    transactionIds: held.last.transactionIds - held.first.transactionIds,
+    transactionIds: inPostgres ? held.last.transactionIds - held.first.transactionIds : null,
     paced: settings.mode === "paced",
     lateMsP99: bench.load.lateness.summary()?.p99 ?? null,
   };
@@ -38,23 +38,25 @@ export function evidenceOf({ bench, held }: Measured, settings: Settings): Evide
 
 /** The held phase of a valid cell, in the form other programs rely on. */
 export function figures(measured: Measured): Omit<CellResult, "system" | "horizon" | "postgres" | "repeat"> {
-  const { held } = measured;
+  const { held, inPostgres } = measured;
   const enqueued = held.last.enqueued - held.first.enqueued;
   const dequeued = held.last.dequeued - held.first.dequeued;
+  const stored = <T>(figure: T): T | null => (inPostgres ? figure : null);
   const walBytes = held.last.walBytes - held.first.walBytes;
   return {
     enqueuedPerSecond: enqueued / held.seconds,
     dequeuedPerSecond: dequeued / held.seconds,
-    deadTuples: measured.dead.total,
-    deadTuplesByRelation: measured.dead.byRelation,
-    bytes: held.last.bytes,
-    bytesReclaimed: held.last.bytesReclaimed - held.first.bytesReclaimed,
+    deadTuples: stored(measured.dead.total),
+    deadTuplesByRelation: stored(measured.dead.byRelation),
+    bytes: stored(held.last.bytes),
+    bytesReclaimed: stored(held.last.bytesReclaimed - held.first.bytesReclaimed),
     rotations: held.last.rotations === null ? null : held.last.rotations - (held.first.rotations ?? 0),
-    walBytesPerMessage: dequeued === 0 ? null : walBytes / dequeued,
+    walBytesPerMessage: dequeued === 0 ? null : stored(walBytes / dequeued),
     latencyMs: held.latency,
     bystanderMs: held.bystander,
     depthMax: Math.max(...held.samples.map(({ depth }) => depth)),
     drainSeconds: measured.recovery.result,
+    notRun: null,
     error: null,
     details: details(measured, enqueued, dequeued),
   };
@@ -88,7 +90,8 @@ function details(measured: Measured, enqueued: number, dequeued: number): CellDe
     autovacuums: last.autovacuums - first.autovacuums,
     buffersHit: last.buffersHit - first.buffersHit,
     buffersRead: last.buffersRead - first.buffersRead,
-    xminAge: measured.xminAge,
+    xminAge: measured.proof.xminAge,
+    horizon: measured.proof,
     serverCpuSeconds: held.serverCpuSeconds,
     otherCpuSeconds: held.otherCpuSeconds,
     serverCpuMicrosPerMessage: perMessage(held.serverCpuSeconds === null ? null : held.serverCpuSeconds * 1_000_000),

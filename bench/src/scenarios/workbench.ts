@@ -1,14 +1,16 @@
 import type pg from "pg";
 import { openDatabase } from "../database.ts";
+import type { HorizonContext } from "../horizons/horizon.ts";
 import type { Load } from "../load/load.ts";
 import { Tally } from "../load/tally.ts";
 import { createBystanderTable } from "../measure/bystander.ts";
+import { createPgstattuple } from "../measure/dead-tuples.ts";
 import { Latencies } from "../measure/histogram.ts";
 import { flushStatistics } from "../measure/relations.ts";
 import { Sampler } from "../measure/sampler.ts";
-import { ServerCpu } from "../measure/server-cpu.ts";
+import { ServerCpu, sumOfCpu, type CpuClock } from "../measure/server-cpu.ts";
 import type { Server } from "../server.ts";
-import type { Settings } from "../settings.ts";
+import type { Settings } from "../xmin/xmin-settings.ts";
 import type { RunningSystem, System } from "../systems/system.ts";
 
 /** One cell's fresh database with everything set up in it and nothing running yet. */
@@ -18,10 +20,13 @@ export interface Workbench {
   /** Every connection that counts into the statistics. */
   clients: pg.Client[];
   connect(role: string): Promise<pg.Client>;
+  /** What a horizon is given. */
+  site: HorizonContext;
   system: RunningSystem;
   load: Load;
   sampler: Sampler;
-  serverCpu: ServerCpu | null;
+  /** Of every server that the system uses. */
+  serverCpu: CpuClock | null;
   /** Whether dead tuples can be counted exactly. */
   pgstattuple: boolean;
   close(): Promise<void>;
@@ -29,7 +34,7 @@ export interface Workbench {
 
 export async function openWorkbench(server: Server, system: System, settings: Settings): Promise<Workbench> {
   const database = await openDatabase(server, settings.synchronousCommit);
-  const { clients, connect, url } = database;
+  const { clients, connect, connectApart, url } = database;
   const close = async (running?: RunningSystem): Promise<void> => {
     await running?.close?.().catch(() => undefined);
     await database.close();
@@ -49,10 +54,18 @@ export async function openWorkbench(server: Server, system: System, settings: Se
       bystanders: await Promise.all(Array.from({ length: settings.bystanders }, () => connect("bystander"))),
       clients,
       connect,
+      site: {
+        admin,
+        connect: connectApart,
+        url,
+        heldSeconds: settings.heldSeconds,
+        systemName: system.name,
+        sent: () => tally.enqueued,
+      },
       system: running,
       load: { ...settings, send: running.send, consumers: running.consumers, tally, lateness: new Latencies() },
       sampler: new Sampler(sampling, system.schema, system.segments, tally),
-      serverCpu: await ServerCpu.of(admin),
+      serverCpu: await cpuOf(admin, running),
       pgstattuple,
       close: () => close(running),
     };
@@ -62,10 +75,7 @@ export async function openWorkbench(server: Server, system: System, settings: Se
   }
 }
 
-/** Where the extension is missing or may not be made, the statistics have to do. */
-async function createPgstattuple(admin: pg.Client): Promise<boolean> {
-  return admin.query("create extension pgstattuple").then(
-    () => true,
-    () => false,
-  );
+async function cpuOf(admin: pg.Client, { otherServer }: RunningSystem): Promise<CpuClock | null> {
+  const postgres = await ServerCpu.of(admin);
+  return postgres === null || otherServer === undefined ? postgres : sumOfCpu([postgres, otherServer]);
 }

@@ -70,12 +70,14 @@ async function consumer(workload: Workload): Promise<Receive> {
   const receiving = await workload.connect("consumer receive", { synchronousCommit: "off" });
   const acking = await workload.connect("consumer ack");
   return async () => {
-    const { rows } = await receiving.query<[string, string]>({
-      name: "receive",
-      text: "select batch_id::text, payload from pgque.receive_messages($1, $2, null, $3)",
-      values: [queue, consumerName, workload.batch],
-      rowMode: "array",
-    });
+    const { rows } = await workload.tally.pick(() =>
+      receiving.query<[string, string]>({
+        name: "receive",
+        text: "select batch_id::text, payload from pgque.receive_messages($1, $2, null, $3)",
+        values: [queue, consumerName, workload.batch],
+        rowMode: "array",
+      }),
+    );
     const [first] = rows;
     if (first === undefined) return 0;
     for (const [, payload] of rows) workload.tally.received(dueOf(payload));

@@ -1,6 +1,7 @@
 import { dueOf } from "../load/payload.ts";
+import { insertingBy, pulled } from "./pulled.ts";
 import { steadyPlans } from "./skip-locked.ts";
-import type { Receive, Send, System, Workload } from "./system.ts";
+import type { Receive, System, Workload } from "./system.ts";
 
 const schema = `
   create schema skip_locked_delete;
@@ -41,19 +42,9 @@ export const skipLockedDelete: System = {
   segments: null,
   async open(workload) {
     await workload.admin.query(schema);
-    const { producers, consumers } = workload;
-    const send = await Promise.all(Array.from({ length: producers }, () => producer(workload)));
-    const receive = await Promise.all(Array.from({ length: consumers }, () => consumer(workload)));
-    return { send, consumers: { kind: "pulled", receive } };
+    return pulled(workload, insertingBy(insert), consumer);
   },
 };
-
-async function producer(workload: Workload): Promise<Send> {
-  const client = await workload.connect("producer");
-  return async (payloads) => {
-    await client.query({ name: "insert", text: insert, values: [payloads] });
-  };
-}
 
 async function consumer(workload: Workload): Promise<Receive> {
   const { batch, tally } = workload;

@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { dueOf } from "../load/payload.ts";
-import type { Receive, Send, System, Workload } from "./system.ts";
+import { insertingBy, pulled } from "./pulled.ts";
+import type { Receive, System, Workload } from "./system.ts";
 
 const schema = `
   create schema skip_locked;
@@ -51,31 +52,19 @@ export const skipLocked: System = {
   segments: null,
   async open(workload) {
     await workload.admin.query(schema);
-    const { producers, consumers } = workload;
-    const send = await Promise.all(Array.from({ length: producers }, () => producer(workload)));
-    const receive = await Promise.all(Array.from({ length: consumers }, () => consumer(workload)));
-    return { send, consumers: { kind: "pulled", receive } };
+    return pulled(workload, insertingBy(insert), consumer);
   },
 };
-
-async function producer(workload: Workload): Promise<Send> {
-  const client = await workload.connect("producer");
-  return async (payloads) => {
-    await client.query({ name: "insert", text: insert, values: [payloads] });
-  };
-}
 
 async function consumer(workload: Workload): Promise<Receive> {
   const claiming = await workload.connect("consumer claim", { synchronousCommit: "off" });
   const finishing = await workload.connect("consumer finish");
   await Promise.all([claiming, finishing].map(steadyPlans));
   return async () => {
-    const { rows } = await claiming.query<[string, string]>({
-      name: "claim",
-      text: claim,
-      values: [workload.batch],
-      rowMode: "array",
-    });
+    const values = [workload.batch];
+    const { rows } = await workload.tally.pick(() =>
+      claiming.query<[string, string]>({ name: "claim", text: claim, values, rowMode: "array" }),
+    );
     if (rows.length === 0) return 0;
     for (const [, payload] of rows) workload.tally.received(dueOf(payload));
     const finished = await finishing.query({ name: "finish", text: finish, values: [rows.map(([id]) => id)] });

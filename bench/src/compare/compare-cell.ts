@@ -1,0 +1,45 @@
+import { horizonNamed, systemNamed } from "../registry.ts";
+import type { PhaseMeasurement } from "../scenarios/phase.ts";
+import { evidenceOf, invalidity } from "../scenarios/verdict.ts";
+import { measureXmin, type Measured } from "../xmin/xmin-cell.ts";
+import type { StepContext } from "../scenario/scenario.ts";
+import type { CompareFigures, SaturatedFigures } from "./compare-results.ts";
+import { partSettings, type CompareSettings } from "./compare-settings.ts";
+
+/** Two cells of the scenario xmin: saturated, then at a rate that leaves consumers idle. Throws when the figures cannot be used. */
+export async function measureCompared(
+  name: string,
+  { server, settings, signal, note }: StepContext<CompareSettings>,
+): Promise<CompareFigures> {
+  const part = async (load: "saturated" | "paced"): Promise<Measured> => {
+    const own = partSettings(settings, load);
+    const hooks = { onPhase: (phase: string) => note(`${load}, ${phase}`), onSample: () => undefined };
+    const measured = await measureXmin(server, systemNamed(name), horizonNamed(settings.horizon), own, hooks, signal);
+    const reason = invalidity(evidenceOf(measured, own));
+    if (reason !== null) throw new Error(`${load}: ${reason}`);
+    return measured;
+  };
+  const saturated = await part("saturated");
+  const paced = await part("paced");
+  return {
+    clean: saturatedFigures(saturated.clean),
+    held: {
+      ...saturatedFigures(saturated.held),
+      deadTuples: saturated.dead.total,
+      bytes: saturated.held.last.bytes,
+    },
+    latencyMs: paced.clean.latency,
+    latencyHeldMs: paced.held.latency,
+  };
+}
+
+function saturatedFigures({ first, last, seconds, serverCpuSeconds }: PhaseMeasurement<unknown>): SaturatedFigures {
+  const finished = last.dequeued - first.dequeued;
+  const perMessage = (figure: number): number | null => (finished === 0 ? null : figure / finished);
+  return {
+    sentPerSecond: (last.enqueued - first.enqueued) / seconds,
+    finishedPerSecond: finished / seconds,
+    walBytesPerMessage: perMessage(last.walBytes - first.walBytes),
+    serverCpuMicrosPerMessage: serverCpuSeconds === null ? null : perMessage(serverCpuSeconds * 1_000_000),
+  };
+}

@@ -1,0 +1,40 @@
+import { until } from "./until.ts";
+
+/** What one look at a holder finds. */
+export interface Look {
+  /** Changes when it is not the same hold any more: when its transaction began, which process is behind it. */
+  identity: string | null;
+  xmin: string | null;
+  /** Of xmin, in transactions. */
+  age: number | null;
+}
+
+/** A hold that has begun. */
+export interface Held {
+  /** Its age in transactions; throws when it is not, or not all the time, what it was when it began. */
+  prove(): Promise<number>;
+  /** Waits until another session sees nothing of it. */
+  gone(): Promise<void>;
+}
+
+/**
+ * Takes what is held now for the hold that has to last. The same transaction, process or slot with the same xmin cannot have let go
+ * in between: a snapshot that is taken anew has a new xmin. So its age counts every transaction since.
+ *
+ * @param who the holder in words, as "the holder (session 123)"
+ * @param look what another session sees; undefined when there is nothing to see
+ */
+export async function heldFrom(who: string, look: () => Promise<Look | undefined>): Promise<Held> {
+  const taken = await look();
+  if (!taken?.xmin) throw new Error(`${who} holds nothing`);
+  return {
+    async prove() {
+      const now = await look();
+      if (now === undefined) throw new Error(`${who} is gone`);
+      if (now.xmin !== taken.xmin) throw new Error(`${who} moved from xmin ${taken.xmin} to ${now.xmin ?? "none"}`);
+      if (now.identity !== taken.identity) throw new Error(`${who} let go and began anew in between`);
+      return now.age ?? 0;
+    },
+    gone: () => until(async () => !(await look())?.xmin, `${who} still holds though it was let go`),
+  };
+}

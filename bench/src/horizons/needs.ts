@@ -1,0 +1,45 @@
+import { randomBytes } from "node:crypto";
+import type pg from "pg";
+import { NotRun } from "../senders/sender.ts";
+
+/** For what outlives a session or is seen by the whole server. */
+export const uniqueName = (): string => `pgque_bench_${randomBytes(6).toString("hex")}`;
+
+/**
+ * @param enough whether the setting, as the server shows it, will do
+ * @throws NotRun when it will not
+ */
+export async function needsSetting(
+  admin: pg.Client,
+  name: string,
+  { enough, expected }: { enough: (value: string) => boolean; expected: string },
+): Promise<void> {
+  const { rows } = await admin.query<{ value: string }>("select current_setting($1) as value", [name]);
+  const value = rows[0]?.value ?? "";
+  if (enough(value)) return;
+  throw new NotRun(`${name} is ${value} on this server: set it to ${expected} and restart it`);
+}
+
+export const atLeastOne = { enough: (value: string): boolean => Number(value) > 0, expected: "1 or more" };
+
+/** @throws NotRun when the role may neither make a slot nor stream */
+async function needsReplicationRight(admin: pg.Client): Promise<void> {
+  const { rows } = await admin.query<{ role: string; allowed: boolean }>(
+    "select quote_ident(rolname) as role, rolreplication or rolsuper as allowed from pg_roles where rolname = current_user",
+  );
+  if (rows[0]?.allowed) return;
+  throw new NotRun(`role ${rows[0]?.role} has no right to replicate: alter role ${rows[0]?.role} replication`);
+}
+
+/** @throws NotRun when the server cannot give a slot of the kind asked for */
+export async function needsSlot(admin: pg.Client, walLevels: string[]): Promise<void> {
+  await needsReplicationRight(admin);
+  const expected = walLevels.join(" or ");
+  await needsSetting(admin, "wal_level", { enough: (value) => walLevels.includes(value), expected });
+  const { rows } = await admin.query<{ free: boolean; max: string }>(
+    `select count(*) < current_setting('max_replication_slots')::int as free, current_setting('max_replication_slots') as max
+       from pg_replication_slots`,
+  );
+  if (!rows[0]?.free)
+    throw new NotRun(`all ${rows[0]?.max} replication slots of this server are taken: raise max_replication_slots`);
+}

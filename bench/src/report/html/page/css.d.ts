@@ -1,0 +1,2 @@
+/** Collected into the page's style by the bundler. */
+declare module "*.css" {}

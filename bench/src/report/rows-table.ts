@@ -1,0 +1,72 @@
+import type { TableBlock } from "./document.ts";
+import { plainTable } from "./plain-table.ts";
+
+/** All repeats of one cell. */
+export interface MeasuredRow {
+  /** What was measured, once for each repeat that has figures. */
+  measured: unknown[];
+  errors: string[];
+  notRun: string[];
+}
+
+export interface Column<Row> {
+  head: string;
+  cell: (row: Row) => string;
+}
+
+/** What stands in a row without figures in place of them. */
+export function absence({ measured, errors, notRun }: MeasuredRow): string | null {
+  if (measured.length > 0) return null;
+  const [error] = errors;
+  return error === undefined ? `not run, because ${notRun[0] ?? "the run was stopped"}` : `error: ${error}`;
+}
+
+/** For a report; the first columns are text and say which row it is. */
+export function reportRows<Row extends MeasuredRow>(
+  caption: string,
+  columns: Column<Row>[],
+  rows: Row[],
+  textColumns: number,
+): TableBlock {
+  return tableOf({ caption, columns, textColumns, absence }, rows);
+}
+
+/** The same for rows that say in their own way why they have no figures. */
+export function tableOf<Row>(
+  table: { caption: string; columns: Column<Row>[]; textColumns: number; absence: (row: Row) => string | null },
+  rows: Row[],
+): TableBlock {
+  const { caption, columns, textColumns } = table;
+  return {
+    kind: "table",
+    caption,
+    heads: columns.map(({ head }) => head),
+    textColumns,
+    rows: rows.map((row) => {
+      const absent = table.absence(row);
+      const shown = absent === null ? columns : columns.slice(0, textColumns);
+      return { cells: shown.map(({ cell }) => cell(row)), absence: absent };
+    }),
+  };
+}
+
+/** For a terminal. */
+export function terminalRows<Row extends MeasuredRow>(
+  columns: Column<Row>[],
+  rows: Row[],
+  textColumns: number,
+): string {
+  const table = plainTable(
+    columns.map(({ head }) => head),
+    textColumns,
+  );
+  for (const row of rows) {
+    const absent = absence(row);
+    if (absent === null) table.push(columns.map(({ cell }) => cell(row)));
+    else {
+      const identity = columns.slice(0, textColumns).map(({ cell }) => cell(row));
+      table.push([...identity, { colSpan: columns.length - textColumns, content: absent }]);
+    }
+  }
+  return table.toString();
+}

@@ -1,0 +1,57 @@
+import type { Target } from "../figures/figure.ts";
+import { notMeasured, spread } from "../report/format.ts";
+import type { Spread } from "../report/results.ts";
+
+/** What was to be reached, and what came of it. */
+export interface TargetOutcome {
+  what: string;
+  /** As in "≥ 8.00". */
+  target: string;
+  /** The median, and the range in brackets. */
+  measured: string;
+  verdict: "met" | "not met" | "not measured" | "error" | "not run";
+  /** Where it was missed, of several; why there is none, of an error and of what was not run or not measured. */
+  because: string | null;
+}
+
+/** Compares the median; what failed or was not run in one repeat has no verdict but that. */
+export function outcomeOf(
+  what: string,
+  target: Target,
+  format: (value: number) => string,
+  { measured, errors = [], notRun = [] }: { measured: Spread | null; errors?: string[]; notRun?: string[] },
+): TargetOutcome {
+  const none = withoutFigures(what, target, { errors, notRun });
+  if (none !== null) return none;
+  if (measured === null) return { ...unmeasured(what, target), verdict: "not measured", because: null };
+  const verdict = target.met(measured.median) ? "met" : "not met";
+  return { what, target: target.text, measured: spread(measured, format), verdict, because: null };
+}
+
+/** Null when nothing failed and everything was run. */
+export function withoutFigures(
+  what: string,
+  target: Target,
+  { errors, notRun }: { errors: string[]; notRun: string[] },
+): TargetOutcome | null {
+  const [error] = errors;
+  if (error !== undefined) return { ...unmeasured(what, target), verdict: "error", because: error };
+  const [reason] = notRun;
+  return reason === undefined ? null : { ...unmeasured(what, target), verdict: "not run", because: reason };
+}
+
+const unmeasured = (what: string, target: Target) => ({ what, target: target.text, measured: notMeasured });
+
+/** In one sentence. */
+export function outcomeLine({ what, target, measured, verdict, because }: TargetOutcome): string {
+  switch (verdict) {
+    case "error":
+      return `${what}: error: ${because}`;
+    case "not run":
+      return `${what}: not run, because ${because}`;
+    case "not measured":
+      return `${what}: not measured${because === null ? "" : `, ${because}`}`;
+    default:
+      return `${what}: ${measured} (${target}): ${verdict}${because === null ? "" : ` with ${because}`}`;
+  }
+}

@@ -1,0 +1,64 @@
+import path from "node:path";
+import type { Document } from "../report/document.ts";
+import { markdown } from "../report/markdown.ts";
+import { wrap } from "../report/format.ts";
+import { plainTable } from "../report/plain-table.ts";
+import type { TargetOutcome } from "./outcome.ts";
+import type { TargetsOfRun } from "./targets.ts";
+
+const heads = ["run", "what", "measured", "target", ""];
+const textColumns = heads.length;
+
+/** A run is named by its folder, whose report has the command. */
+function rowsOf(runs: TargetsOfRun[]): string[][] {
+  return runs.flatMap(({ folder, indicative, outcomes }) =>
+    outcomes.map((outcome) => [
+      path.basename(folder) + (indicative ? " (indicative)" : ""),
+      outcome.what,
+      outcome.measured,
+      outcome.target,
+      verdictText(outcome),
+    ]),
+  );
+}
+
+const joints: Record<TargetOutcome["verdict"], string> = {
+  met: " with ",
+  "not met": " with ",
+  "not measured": ", ",
+  "not run": ", because ",
+  error: ": ",
+};
+
+const verdictText = ({ verdict, because }: TargetOutcome): string =>
+  because === null ? verdict : verdict + joints[verdict] + because;
+
+/** For a terminal: a table for each run, and below it where a target was missed. */
+export function targetsTerminal(runs: TargetsOfRun[]): string {
+  return runs
+    .map(({ folder, indicative, command, outcomes }) => {
+      const table = plainTable(["", "measured", "target", ""], 4);
+      for (const { what, measured, target, verdict } of outcomes) table.push([what, measured, target, verdict]);
+      const reasons = outcomes.flatMap(({ what, because }) => (because === null ? [] : [`${what}: ${because}`]));
+      const title = [folder + (indicative ? " (indicative)" : ""), ...(command === null ? [] : [command])];
+      return [title.join(": "), "", table.toString(), ...reasons.map((reason) => wrap(reason))].join("\n");
+    })
+    .join("\n\n\n");
+}
+
+/** The same for a file. */
+export function targetsMarkdown(runs: TargetsOfRun[]): string {
+  const document: Document = {
+    title: "Targets, and what came of them",
+    blocks: [
+      {
+        kind: "table",
+        caption: "Targets",
+        heads,
+        textColumns,
+        rows: rowsOf(runs).map((cells) => ({ cells, absence: null })),
+      },
+    ],
+  };
+  return markdown(document);
+}

@@ -1,0 +1,101 @@
+import { readdir, readFile } from "node:fs/promises";
+import path from "node:path";
+import { drainRows, drainOutcomes } from "../drain/drain-summary.ts";
+import type { DrainResults } from "../drain/drain-results.ts";
+import { latencyOutcomes, latencyRows } from "../latency/latency-summary.ts";
+import type { LatencyResults } from "../latency/latency-results.ts";
+import { BenchOptionError } from "../option.ts";
+import type { EngineResults } from "../report/engine-results.ts";
+import { engineOutcomes, summaryOf } from "../report/engine-summary.ts";
+import { resultsVersion, type ResultsHead } from "../report/results.ts";
+import type { SendsResults } from "../report/sends-results.ts";
+import { sendsOutcomes, sendsRows } from "../report/sends-summary.ts";
+import type { Results } from "../xmin/xmin-results.ts";
+import { xminOutcomes } from "../xmin/xmin-targets.ts";
+import type { TargetOutcome } from "./outcome.ts";
+
+/** The targets of one run, and what came of them. */
+export interface TargetsOfRun {
+  /** Of its results.json, as it was given. */
+  folder: string;
+  scenario: string;
+  /** What it was run with; null of runs of before it was kept. */
+  command: string | null;
+  /** The results say that they are not to be quoted. */
+  indicative: boolean;
+  outcomes: TargetOutcome[];
+}
+
+type Readable = ResultsHead & { settings: { indicative: boolean } };
+
+const scenarios: Record<string, (results: never) => TargetOutcome[]> = {
+  xmin: (results: Results) => xminOutcomes(results),
+  engine: (results: EngineResults) => engineOutcomes(summaryOf(results)),
+  sends: (results: SendsResults) => sendsOutcomes(sendsRows(results)),
+  drain: (results: DrainResults) => drainOutcomes(drainRows(results)),
+  latency: (results: LatencyResults) => latencyOutcomes(latencyRows(results)),
+};
+
+/**
+ * Every target of the runs in these folders, or in folders in them. Runs of scenarios without targets, and of several majors, are left out. Throws a BenchOptionError when
+ * there is no results.json, or one that cannot be read.
+ */
+export async function targetsIn(folders: string[]): Promise<TargetsOfRun[]> {
+  const runs = (await Promise.all(folders.map(runsIn))).flat();
+  return runs.flatMap(({ folder, results }) => {
+    const outcomes = outcomesOf(results);
+    if (outcomes.length === 0) return [];
+    const { scenario, command = null, settings } = results;
+    return [{ folder, scenario, command, indicative: settings.indicative, outcomes }];
+  });
+}
+
+function outcomesOf(results: Readable): TargetOutcome[] {
+  return severalMajors(results) ? [] : (scenarios[results.scenario]?.(results as never) ?? []);
+}
+
+/** Their cells are not to be compared with each other. */
+function severalMajors(results: Readable): boolean {
+  const { postgresMajors = [] } = results.settings as { postgresMajors?: number[] };
+  return postgresMajors.length > 1;
+}
+
+async function runsIn(folder: string): Promise<{ folder: string; results: Readable }[]> {
+  const own = await resultsIn(folder);
+  if (own !== null) return [{ folder, results: own }];
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => []);
+  const inner = entries.filter((entry) => entry.isDirectory()).map(({ name }) => path.join(folder, name));
+  const found = await Promise.all(
+    inner.toSorted().map(async (each) => ({ folder: each, results: await resultsIn(each) })),
+  );
+  const runs = found.flatMap(({ folder: each, results }) => (results === null ? [] : [{ folder: each, results }]));
+  if (runs.length > 0) return runs;
+  throw new BenchOptionError("folder", "a results folder, or a folder of such, with a results.json", folder);
+}
+
+/** Null when the folder has no results.json. */
+async function resultsIn(folder: string): Promise<Readable | null> {
+  const file = path.join(folder, "results.json");
+  let text: string;
+  try {
+    text = await readFile(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
+  }
+  const results = parsed(file, text);
+  const version: number = results.schemaVersion;
+  if (version === resultsVersion) return results;
+  throw new BenchOptionError("folder", `a results.json of schemaVersion ${resultsVersion}`, `${file}: ${version}`);
+}
+
+function parsed(file: string, text: string): Readable {
+  try {
+    const json: unknown = JSON.parse(text);
+    if (typeof json === "object" && json !== null && "settings" in json) return json as Readable;
+    throw new Error("it holds no results");
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new BenchOptionError("folder", "a folder with the results.json of a run", `${file}: ${reason}`);
+  }
+}

@@ -1,0 +1,106 @@
+import type { Holder, Horizon, Proof } from "../horizons/horizon.ts";
+import { whileHeld } from "../horizons/while-held.ts";
+import { closedLoop } from "../load/closed-loop.ts";
+import { drain } from "../load/drain.ts";
+import type { Drive, DriveResult } from "../load/load.ts";
+import { openLoop } from "../load/open-loop.ts";
+import { deadTuplesIn } from "../measure/dead-tuples.ts";
+import { flushStatistics, relationsOf, type DeadTuples, type Relation } from "../measure/relations.ts";
+import type { Sample } from "../measure/sampler.ts";
+import type { Server } from "../server.ts";
+import type { Settings } from "./xmin-settings.ts";
+import type { System } from "../systems/system.ts";
+import { runPhase, type PhaseMeasurement } from "../scenarios/phase.ts";
+import { openWorkbench, type Workbench } from "../scenarios/workbench.ts";
+
+export const phaseNames = ["clean", "held", "recovery"] as const;
+export type PhaseName = (typeof phaseNames)[number];
+
+/** All that one cell found out, before it is judged. */
+export interface Measured {
+  /** Whether the system keeps its messages in PostgreSQL at all. */
+  inPostgres: boolean;
+  clean: PhaseMeasurement<DriveResult>;
+  held: PhaseMeasurement<DriveResult>;
+  /** Seconds the backlog took to drain; null when it did not. */
+  recovery: PhaseMeasurement<number | null>;
+  /** At the end of the held phase. */
+  proof: Proof;
+  dead: DeadTuples;
+  deadTuplesFrom: "pgstattuple" | "statistics";
+  /** In the clean and the held phase. */
+  tuplesUpdated: number;
+  tuplesDeleted: number;
+  catalogBefore: DeadTuples;
+  catalogAfter: DeadTuples;
+  bench: Workbench;
+}
+
+export interface CellHooks {
+  onPhase: (phase: PhaseName) => void;
+  onSample: (sample: Sample) => void;
+}
+
+/**
+ * One cell: clean, then the same load with the horizon held, then, with the horizon let go and nothing more sent, until
+ * the backlog is gone. Dead tuples are counted when the load has stopped and the holder still holds.
+ */
+export async function measureXmin(
+  server: Server,
+  system: System,
+  horizon: Horizon,
+  settings: Settings,
+  hooks: CellHooks,
+  signal: AbortSignal,
+): Promise<Measured> {
+  const bench = await openWorkbench(server, system, settings);
+  try {
+    await horizon.check?.(bench.site);
+    const drive: Drive = settings.mode === "saturated" ? closedLoop : openLoop(settings.rate);
+    const phase = <T>(name: PhaseName, work: (signal: AbortSignal) => Promise<T>): Promise<PhaseMeasurement<T>> => {
+      hooks.onPhase(name);
+      return runPhase(bench, settings, { name, drive: work, onSample: hooks.onSample }, signal);
+    };
+    await flushStatistics(bench.clients, server.major);
+    const before = await relationsOf(bench.admin, system.schema);
+    const clean = await phase("clean", (stop) => drive(bench.load, settings.cleanSeconds, stop));
+    const catalogBefore = await deadIn(bench, "pg_catalog");
+    const { held, ...counted } = await whileHeld(await horizon.hold(bench.site), async (holder) => {
+      await holder.prove();
+      const held = await phase("held", (stop) => drive(bench.load, settings.heldSeconds, stop));
+      return { held, ...(await count(bench, system, holder, server.major, before)) };
+    });
+    const recovery = await phase("recovery", (stop) => drain(bench.load, settings.recoverySecondsMax, stop));
+    return { inPostgres: system.schema !== null, clean, held, recovery, catalogBefore, ...counted, bench };
+  } finally {
+    await bench.close();
+  }
+}
+
+async function count(
+  bench: Workbench,
+  system: System,
+  holder: Holder,
+  serverMajor: number,
+  before: Relation[],
+): Promise<Omit<Measured, "inPostgres" | "clean" | "held" | "recovery" | "catalogBefore" | "bench">> {
+  const proof = await holder.prove();
+  await flushStatistics(bench.clients, serverMajor);
+  const dead = await deadIn(bench, system.schema);
+  const after = await relationsOf(bench.admin, system.schema);
+  const catalogAfter = await deadIn(bench, "pg_catalog");
+  return {
+    proof,
+    dead,
+    deadTuplesFrom: bench.pgstattuple ? "pgstattuple" : "statistics",
+    tuplesUpdated: sumOf(after, "updates") - sumOf(before, "updates"),
+    tuplesDeleted: sumOf(after, "deletes") - sumOf(before, "deletes"),
+    catalogAfter,
+  };
+}
+
+const sumOf = (relations: Relation[], figure: "updates" | "deletes"): number =>
+  relations.reduce((sum, relation) => sum + relation[figure], 0);
+
+const deadIn = ({ admin, pgstattuple }: Workbench, schema: string | null): Promise<DeadTuples> =>
+  deadTuplesIn(admin, schema, pgstattuple);

@@ -1,0 +1,73 @@
+import { bytes, ms, notMeasured, spread, whole } from "../report/format.ts";
+import type { Published } from "../report/published.ts";
+import type { Results } from "./xmin-results.ts";
+import { rowsOf, spreadIn } from "./xmin-summary.ts";
+
+/** The load of the published table: messages a second, of all producers together. */
+const publishedRate = 800;
+
+/** Held for three minutes a cell on PostgreSQL 17, by four producers and four consumers; of PgQue the tables of events alone were counted. */
+const published = [
+  { horizon: "none", system: "skip-locked", rate: 797, dead: 6397, mebibytes: 1, bystanderMs: 1.35 },
+  { horizon: "none", system: "pgq-universal", rate: 792, dead: 0, mebibytes: 13.4, bystanderMs: 1.5 },
+  { horizon: "repeatable-read", system: "skip-locked", rate: 517, dead: 91_593, mebibytes: 15.1, bystanderMs: 2.05 },
+  { horizon: "repeatable-read", system: "pgq-universal", rate: 804, dead: 0, mebibytes: 27, bystanderMs: 1.45 },
+];
+
+/** The cells of this run that have a published counterpart. */
+export function xminPublished(results: Results): Published {
+  const measured = rowsOf(results);
+  const comparable = results.settings.mode === "paced" && results.settings.rate === publishedRate;
+  const rows = published.flatMap(({ horizon, system, rate, dead, mebibytes, bystanderMs }) => {
+    const row = measured.find((one) => one.system === system && one.horizon === horizon);
+    if (row === undefined || row.cells.length === 0) return [];
+    return [
+      [
+        system,
+        horizon,
+        whole(rate),
+        spread(
+          spreadIn(row, (cell) => cell.dequeuedPerSecond),
+          whole,
+        ),
+        whole(dead),
+        spread(
+          spreadIn(row, (cell) => cell.deadTuples),
+          whole,
+        ),
+        bytes(mebibytes * 2 ** 20),
+        spread(
+          spreadIn(row, (cell) => cell.bytes),
+          bytes,
+        ),
+        ms(bystanderMs),
+        row.cells.some((cell) => cell.bystanderMs)
+          ? spread(
+              spreadIn(row, (cell) => cell.bystanderMs?.mean),
+              ms,
+            )
+          : notMeasured,
+      ],
+    ];
+  });
+  return {
+    source:
+      "*Published*: the benchmark of PgQue's repository (NikolayS/PgQue #80) at the same rate, with four producers and four consumers, three minutes a cell, " +
+      "PostgreSQL 17, on a machine of theirs; of PgQue (`pgq-universal`) only the tables of events were counted. *Here*: this run, on the machine below, all tables counted. " +
+      "What one machine does says nothing of the other: compare how far the rows of one column are apart.",
+    heads: [
+      "system",
+      "horizon held by",
+      "finished/s, published",
+      "here",
+      "dead tuples, published",
+      "here",
+      "on disk, published",
+      "here",
+      "bystander mean, published",
+      "here",
+    ],
+    textColumns: 2,
+    rows: comparable ? rows : [],
+  };
+}

@@ -1,0 +1,122 @@
+import type { Sample } from "../measure/sampler.ts";
+import { horizonNamed, serverSettingsFor, systemNamed } from "../registry.ts";
+import { readBaseline } from "../report/baseline/read.ts";
+import { samplesCsv } from "../report/csv.ts";
+import { bytes, whole } from "../report/format.ts";
+import { reportedSettings } from "../report/reported-settings.ts";
+import {
+  cellWithout,
+  hasFigures,
+  type CellPlan,
+  type CellResult,
+  type CellSamples,
+  type Results,
+} from "./xmin-results.ts";
+import { terminalReport } from "./xmin-table.ts";
+import { xminDocument } from "./xmin-document.ts";
+import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
+import type { Scenario, StepContext } from "../scenario/scenario.ts";
+import { outcomeText, repeatText } from "../scenario/texts.ts";
+import { evidenceOf, figures, invalidity } from "../scenarios/verdict.ts";
+import { whyNot } from "../scenarios/why-not.ts";
+import { measureXmin, type CellHooks } from "./xmin-cell.ts";
+import { cellSecondsExpected, resolveSettings, type BenchOptions, type Settings } from "./xmin-settings.ts";
+
+/** Cells shorter than this say which way it goes, not how far. */
+const conclusiveSeconds = 60;
+
+interface MeasuredCell {
+  cell: CellResult;
+  /** Null when it failed. */
+  samples: CellSamples | null;
+}
+
+const samplesOf = (measured: MeasuredCell[]): CellSamples[] => measured.flatMap(({ samples }) => samples ?? []);
+
+const xmin: Scenario<BenchOptions, Settings, CellPlan, MeasuredCell, Results> = {
+  name: "xmin",
+  resolve: resolveSettings,
+  baseline: async (settings) =>
+    settings.baselineFile === null ? null : readBaseline(settings.baselineFile, "xmin", settings),
+  serverSettings: ({ horizons }) => serverSettingsFor(horizons),
+  results: (head, settings, server) => ({
+    ...head,
+    settings: reportedSettings(settings, settings.heldSeconds < conclusiveSeconds, server),
+    cells: [],
+    interrupted: false,
+  }),
+  plan,
+  measure: runCell,
+  keep: ({ cells }, { cell }) => void cells.push(cell),
+  document: (results, measured, baseline) => xminDocument(results, samplesOf(measured), baseline),
+  files: (measured) => ({ "samples.csv": samplesCsv(samplesOf(measured)) }),
+  report: terminalReport,
+  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  headline: ({ settings }, cells) =>
+    `${cells.length} cells of about ${cellSecondsExpected(settings)} s, ` +
+    `${settings.mode === "saturated" ? "saturated" : `${settings.rate} messages/s`},\n` +
+    `${settings.producers} producers, ${settings.consumers} consumers, ${settings.bystanders} bystanders`,
+  stepSeconds: cellSecondsExpected,
+  stepText: ({ system, horizon, repeat }) => `${system}, ${horizon}${repeatText(repeat)}`,
+  measuredText: ({ cell }) => {
+    if (!hasFigures(cell)) return outcomeText({ ...cell, notRun: cell.notRun ?? null, figures: null }, String);
+    const { dequeuedPerSecond, deadTuples, bytes: onDisk } = cell;
+    return `${whole(dequeuedPerSecond ?? 0)}/s finished, ${whole(deadTuples ?? 0)} dead tuples, ${bytes(onDisk ?? 0)} on disk`;
+  },
+};
+
+/** Runs every system under every horizon, as often as asked. See runScenario. */
+export function runBench(options: BenchOptions, hooks: RunHooks = {}): Promise<Run<Results>> {
+  return runScenario(xmin, options, hooks);
+}
+
+/** Systems in turn within each repeat, so that a machine that gets slower gets slower for all. */
+function plan({ repeat, horizons, systems }: Settings): CellPlan[] {
+  return Array.from({ length: repeat }, (_, index) => index + 1).flatMap((repeat) =>
+    horizons.flatMap((horizon) => systems.map((system) => ({ system, horizon, repeat }))),
+  );
+}
+
+async function runCell(
+  cell: CellPlan,
+  { server, settings, note, signal }: StepContext<Settings>,
+): Promise<MeasuredCell> {
+  const identity = { ...cell, postgres: server.version };
+  try {
+    const system = systemNamed(cell.system);
+    note("set-up");
+    const measured = await measureXmin(server, system, horizonNamed(cell.horizon), settings, notes(note), signal);
+    const samples = { ...identity, samples: measured.bench.sampler.samples };
+    const reason = invalidity(evidenceOf(measured, settings));
+    return {
+      cell:
+        reason === null
+          ? { ...identity, ...figures(measured) }
+          : cellWithout(identity, { notRun: null, error: reason }),
+      samples,
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { cell: cellWithout(identity, whyNot(error)), samples: null };
+  }
+}
+
+/** Says at each sample what has happened since the one before it. */
+function notes(note: (text: string) => void): CellHooks {
+  let phase = "";
+  let before: Sample | null = null;
+  return {
+    onPhase(name) {
+      phase = name;
+      before = null;
+      note(name);
+    },
+    onSample(sample) {
+      const seconds = before === null ? 0 : sample.seconds - before.seconds;
+      const rate =
+        before === null || seconds < 0.2 ? "" : `${whole((sample.dequeued - before.dequeued) / seconds)}/s, `;
+      if (before === null || seconds >= 0.2) before = sample;
+      note(`${phase}, ${rate}${whole(sample.deadTuples)} dead, backlog ${whole(sample.depth)}`);
+    },
+  };
+}

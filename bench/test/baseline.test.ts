@@ -1,0 +1,136 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { BenchOptionError } from "#src/option";
+import { compared, differences } from "#src/report/baseline/compare";
+import { likeWithLike } from "#src/report/baseline/like";
+import { readBaseline } from "#src/report/baseline/read";
+import { htmlPage } from "#src/report/html/page";
+import { markdown } from "#src/report/markdown";
+import { terminalReport } from "#src/xmin/xmin-table";
+import type { Results } from "#src/xmin/xmin-results";
+import { xminDocument } from "#src/xmin/xmin-document";
+import { resolveSettings } from "#src/xmin/xmin-settings";
+import { largeRun } from "./support/large-run.ts";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), "pgque test baseline "));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+const { results } = largeRun(["pgque", "skip-locked"]);
+
+async function written(content: string): Promise<string> {
+  const file = path.join(folder, "results.json");
+  await writeFile(file, content);
+  return file;
+}
+
+test("an earlier run with the same settings is read back", async () => {
+  const file = await written(JSON.stringify(results));
+  expect(await readBaseline(file, "xmin", resolveSettings({}))).toEqual(results);
+});
+
+test.each<[string, string, string]>([
+  [
+    "a version of the format",
+    JSON.stringify({ ...results, schemaVersion: 2 }),
+    "schemaVersion 1, got: schemaVersion 2",
+  ],
+  [
+    "a scenario",
+    JSON.stringify({ ...results, scenario: "drain" }),
+    "the scenario xmin, got: one of the scenario drain",
+  ],
+  ["no cells", JSON.stringify({ ...results, cells: undefined }), "with settings and cells, got: one without"],
+  [
+    "settings, each of them named",
+    JSON.stringify({ ...results, settings: { ...results.settings, rate: 400, batch: 10, payloadBytes: 1000 } }),
+    "the same settings as this one, got: rate 400 (this run: 800), batch 10 (this run: 100), payload-bytes 1000 (this run: 75)",
+  ],
+  [
+    "no cell of this run",
+    JSON.stringify({ ...results, cells: [] }),
+    "at least one cell of pgque, skip-locked under none, repeatable-read, got: one without",
+  ],
+  ["no JSON", "{", "the results.json of an earlier run, got: "],
+  ["no object", "null", "it holds no object"],
+])("one that cannot be compared is refused in words: %s", async (_, content, message) => {
+  const reading = readBaseline(await written(content), "xmin", resolveSettings({}));
+  await expect(reading).rejects.toThrow(BenchOptionError);
+  await expect(reading).rejects.toThrow(message);
+});
+
+test("a file that is not there is named", async () => {
+  const file = path.join(folder, "missing.json");
+  await expect(readBaseline(file, "xmin", resolveSettings({}))).rejects.toThrow(`got: ${file}: ENOENT`);
+});
+
+test("medians are compared as a ratio, with both ranges; what has no ratio has none", () => {
+  const slower = {
+    ...results,
+    cells: results.cells.map((cell) => ({ ...cell, dequeuedPerSecond: cell.repeat * 100, deadTuples: 0, bytes: null })),
+  };
+  const rows = compared(results, slower).filter(
+    ({ system, horizon }) => system === "skip-locked" && horizon === "none",
+  );
+  expect(rows.map(({ figure, now, before, ratio }) => [figure, now, before, ratio])).toEqual([
+    ["finished per second", "798 (797–799)", "200 (100–300)", "3.99"],
+    ["dead tuples", "1,000", "0", "–"],
+    ["on disk", "16.0 MiB", "–", "–"],
+  ]);
+});
+
+test("what else differs is told, and that the baseline was interrupted", () => {
+  const other = { ...results, interrupted: true, machine: { ...results.machine, cores: 4 } };
+  expect(differences(results, other)).toEqual([
+    "machine: a CPU, 2 cores, in the baseline a CPU, 4 cores",
+    "the baseline was interrupted",
+  ]);
+});
+
+test("a system that the baseline has not is not compared", () => {
+  const only = { ...results, cells: results.cells.filter(({ system }) => system === "pgque") };
+  expect(new Set(compared(results, only).map(({ system }) => system))).toEqual(new Set(["pgque"]));
+});
+
+test("a baseline of several majors is compared by the cells of the same one, and says when it has none", () => {
+  const on = (postgres: string, run = results): Results => ({
+    ...run,
+    cells: run.cells.map((cell) => ({ ...cell, postgres })),
+  });
+  const both: Results = { ...results, cells: [...on("14.23").cells, ...on("17.9").cells] };
+  expect(likeWithLike(results, both).cells).toEqual(on("17.9").cells);
+  expect(likeWithLike(on("18.4"), both).cells).toEqual([]);
+  expect(likeWithLike(on("18.4"), results).cells).toEqual(results.cells);
+  const oneOfTwo = { ...on("18.4"), majors: [] };
+  expect(markdown(xminDocument(oneOfTwo, [], results))).toContain(
+    "The baseline has no cells of PostgreSQL 18 to compare these with.",
+  );
+});
+
+test("what an older file calls an error that begins with not run was not run", async () => {
+  const [cell] = results.cells;
+  const { notRun: _later, ...old } = { ...cell, error: "not run, because redis-server is not installed" };
+  const file = await written(JSON.stringify({ ...results, cells: [old, ...results.cells.slice(1)] }));
+  const read = await readBaseline(file, "xmin", resolveSettings({}));
+  expect(read.cells.slice(0, 2)).toMatchObject([
+    { notRun: "redis-server is not installed", error: null },
+    { notRun: null, error: null },
+  ]);
+});
+
+test("the comparison is in both reports and in the terminal, which it fits; without a baseline in none", () => {
+  const document = xminDocument(results, [], results);
+  expect(markdown(document)).toContain(
+    "| skip-locked | none | finished per second | 798 (797–799) | 798 (797–799) | 1.00 |",
+  );
+  expect(htmlPage(document)).toContain("Against the baseline");
+  const terminal = terminalReport(results, results).split("\n");
+  const from = terminal.findIndex((line) => line.startsWith("The baseline is the run of 2026-01-31 08:05 UTC"));
+  expect(from).toBeGreaterThan(0);
+  expect(Math.max(...terminal.slice(from).map(({ length }) => length))).toBeLessThanOrEqual(100);
+  expect(markdown(xminDocument(results, []))).not.toContain("baseline");
+});

@@ -1,0 +1,56 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runDegradation } from "#src/degradation/degradation";
+import type { DegradationResults } from "#src/degradation/degradation-results";
+import type { DegradationOptions } from "#src/degradation/degradation-settings";
+import { degradedSystemNames } from "#src/degradation/degradation-systems";
+import type { Run } from "#src/scenario/run";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), "pgque test degradation "));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** A machine that is too busy to send on time, or to keep up with so few messages, makes a cell invalid, as it should. */
+async function runUndisturbed(options: DegradationOptions): Promise<Run<DegradationResults>> {
+  for (let tries = 1; ; tries += 1) {
+    const run = await runDegradation(options);
+    if (tries === 10 || !run.results.cells.some(({ error }) => error?.startsWith("invalid: "))) return run;
+  }
+}
+
+const read = (file: string): Promise<string> => readFile(path.join(folder, file), "utf8");
+
+test.each(degradedSystemNames)(
+  "beside a long transaction %s leaves the dead tuples that it does, and tells how long it took to lock",
+  async (system) => {
+    const options = { quick: true, durationSeconds: 2, rate: 20, systems: [system], resultsFolder: folder };
+    const { results, report } = await runUndisturbed(options);
+    expect(results.cells.map(({ error }) => error)).toEqual([null]);
+    const [{ figures } = { figures: null }] = results.cells;
+    expect(figures?.finishedPerSecond).toBeGreaterThan(0);
+    expect(figures?.lockCleanMs?.p50).toBeGreaterThan(0);
+    expect(figures?.oldestTransactionSeconds).toBeGreaterThan(1);
+    if (system.startsWith("pgque")) expect(figures?.deadTuples).toBe(0);
+    else expect(figures?.deadTuples).toBeGreaterThan(0);
+    expect(await read("report.md")).toMatch(new RegExp(`^\\| ${system} \\| \\d`, "m"));
+    expect(report()).toMatch(new RegExp(`^${system} `, "m"));
+    const page = await read("report.html");
+    for (const measure of ["depth", "lockP50Ms", "deadTuples", "oldestTransactionSeconds"])
+      expect(page).toContain(`data-measure="${measure}"`);
+    const [heads = ""] = (await read("samples.csv")).split("\n");
+    expect(heads.split(",")).toEqual(expect.arrayContaining(["system", "lockP50Ms", "oldestTransactionSeconds"]));
+  },
+);
+
+test("a consumer that cannot keep up while all is clean is an error and not a figure", async () => {
+  const options = { quick: true, durationSeconds: 2, rate: 100_000, systems: ["que"], resultsFolder: folder };
+  const { results, failed } = await runDegradation(options);
+  expect(results.cells.map(({ figures }) => figures)).toEqual([null]);
+  expect(results.cells[0]?.error).toMatch(/^invalid: /);
+  expect(failed).toBe(true);
+  expect(await read("report.md")).toMatch(/^\| que, published \| 60,000 \| – \| 15:00 \|/m);
+});

@@ -1,0 +1,178 @@
+import { expect, test } from "vitest";
+import { degradationCharts } from "#src/degradation/degradation-charts";
+import { mainColumns } from "#src/degradation/degradation-columns";
+import type { DegradationCell, DegradationFigures, DegradationSample } from "#src/degradation/degradation-results";
+import {
+  cellSettings,
+  resolveDegradationSettings,
+  type DegradationOptions,
+} from "#src/degradation/degradation-settings";
+import { degradationCaveats, degradationRows } from "#src/degradation/degradation-summary";
+import { degradedSystemNamed } from "#src/degradation/degradation-systems";
+import { LockTimes } from "#src/degradation/lock-times";
+import { fellBehind, ranAwayAfter } from "#src/degradation/runaway";
+import { BenchOptionError } from "#src/option";
+import { largeRun } from "./support/large-run.ts";
+
+const everyFiveSeconds = (...depths: number[]) => depths.map((depth, index) => ({ seconds: 60 + 5 * index, depth }));
+
+test.each([
+  ["no sample", [], null],
+  ["a backlog that stays small", everyFiveSeconds(0, 100, 500), null],
+  ["a peak that was caught up with", everyFiveSeconds(0, 600, 500), null],
+  ["the second time, for good", everyFiveSeconds(0, 600, 400, 501, 700), 15],
+  ["from the beginning", everyFiveSeconds(501, 600), 0],
+])("at 50/s a backlog of more than 500 has run away, from when on it stays: %s", (_name, samples, expected) => {
+  expect(ranAwayAfter(samples, 50)).toBe(expected);
+});
+
+test("a consumer that is behind before the transaction is opened makes the cell invalid, one that has stalled for a second does not", () => {
+  expect(fellBehind(200, 5, 50)).toBeNull();
+  expect(fellBehind(2700, 60, 50)).toBeNull();
+  expect(fellBehind(199, 5, 50)).toBe(
+    "invalid: 51 of 250 messages were not finished before the transaction was opened: choose a lower rate",
+  );
+});
+
+test("lock times are those of the clean phase, those of the end, and those since the last sample", () => {
+  const times = new LockTimes({ heldSeconds: 100, endSeconds: 10 });
+  times.enter("clean", 0);
+  times.record(1, 5);
+  times.enter("held", 10_000);
+  times.record(20, 99_999);
+  times.record(30, 100_000);
+  expect([times.clean, times.end].map((own) => own.summary()?.max)).toEqual([1, 30]);
+  expect(times.sinceSample.take()?.max).toBe(30);
+  expect(times.sinceSample.take()).toBeNull();
+});
+
+test.each<[DegradationOptions, string]>([
+  [{ rate: 0 }, "expected `rate` to be an integer from 1 to 1000000, got: 0"],
+  [{ durationSeconds: 0.5 }, "expected `duration` to be an integer from 1 to 86400, got: 0.5"],
+  [
+    { systems: ["kafka"] },
+    "expected `systems` to be some of que, que-patched, skip-locked, pgque, pgque-batch, got: kafka",
+  ],
+])("degradation, %j is refused in words", (options, message) => {
+  expect(() => resolveDegradationSettings(options)).toThrow(BenchOptionError);
+  expect(() => resolveDegradationSettings(options)).toThrow(message);
+});
+
+test("a cell is one producer and one consumer with one message at a time, and nobody else; pgque-batch takes more", () => {
+  const settings = resolveDegradationSettings({});
+  expect(cellSettings(settings, degradedSystemNamed("pgque"))).toMatchObject({
+    mode: "paced",
+    rate: 50,
+    producers: 1,
+    consumers: 1,
+    batch: 1,
+    sendBatch: 1,
+    bystanders: 0,
+    cleanSeconds: 60,
+    heldSeconds: 900,
+    recoverySecondsMax: 0,
+  });
+  expect(cellSettings(settings, degradedSystemNamed("pgque-batch")).batch).toBe(100);
+});
+
+test("what was published of a system is a row below its own, which stands beside it also when ours failed", () => {
+  const rows = degradationRows({
+    settings: settingsOf("que", "skip-locked"),
+    cells: [failed("que"), cell("skip-locked")],
+  });
+  expect(rows.map(({ name, errors }) => [name, errors])).toEqual([
+    ["que", ["deadlock detected"]],
+    ["que, published", []],
+    ["skip-locked", []],
+  ]);
+  const [, published] = rows;
+  expect(published && mainColumns.map(({ head, cell: text }) => [head, text(published)])).toEqual([
+    ["system", "que, published"],
+    ["backlog, end", "60,000"],
+    ["backlog at most", "–"],
+    ["ran away after", "15:00"],
+    ["lock time, clean", "–"],
+    ["lock time, end", "–"],
+    ["end / clean", "15.00"],
+    ["dead tuples", "100,000"],
+    ["finished/s, held", "–"],
+    ["CPU/message", "–"],
+  ]);
+});
+
+test.each([
+  [[null], "never"],
+  [[60, null], "1:00 in 1 of 2"],
+  [[60, 120], "1:30 (1:00–2:00)"],
+])("a backlog that ran away after %j s is told as %s", (ran, expected) => {
+  const cells = ran.map((ranAwaySeconds, index) => cell("pgque", index + 1, { ranAwaySeconds }));
+  const [row] = degradationRows({ settings: settingsOf("pgque"), cells });
+  expect(row && mainColumns.find(({ head }) => head === "ran away after")?.cell(row)).toBe(expected);
+});
+
+test("a run that is not an hour at 50/s says that it is not what was published", () => {
+  const caveats = (options: DegradationOptions): string =>
+    degradationCaveats({ ...run([], options), interrupted: true }).join(" ");
+  expect(caveats({})).toContain("This run: 900 s at 50/s");
+  expect(caveats({ durationSeconds: 3600 })).not.toContain("This run");
+  expect(caveats({ quick: true })).toMatch(/^Indicative only/);
+  expect(caveats({})).toContain("Interrupted: only what was measured until then.");
+});
+
+test("charts have all systems over the time since the transaction was opened; what failed is drawn as such, with its reason", () => {
+  const { samples } = largeRun(["que"]);
+  const held = samples[1]?.samples ?? [];
+  const sampled = held
+    .filter(({ phase }) => phase !== "recovery")
+    .map((sample): DegradationSample => ({ ...sample, lockP50Ms: 1.5, lockP99Ms: null }));
+  const data = degradationCharts(run([failed("que"), cell("pgque")], { systems: ["que", "pgque"] }), [
+    { system: "que", repeat: 1, samples: sampled },
+    { system: "pgque", repeat: 1, samples: [] },
+  ]);
+  const [group] = data.groups;
+  expect(group?.span).toEqual({ label: "transaction open", fromSeconds: 0, untilSeconds: 135 });
+  expect(group?.cells.map(({ system, invalid }) => [system, invalid])).toEqual([["que", true]]);
+  expect(group?.cells[0]?.seconds.slice(0, 7)).toEqual([-30, -25, -20, -15, -10, -5, 0]);
+  expect(group?.cells[0]?.values["lockP50Ms"]?.[0]).toBe(1.5);
+  expect(group?.notes).toEqual(["que, repeat 1: deadlock detected"]);
+});
+
+const figures: DegradationFigures = {
+  backlogEnd: 1,
+  backlogMax: 2,
+  ranAwaySeconds: null,
+  lockCleanMs: null,
+  lockEndMs: null,
+  lockRatio: null,
+  deadTuples: 0,
+  sentPerSecond: 50,
+  finishedPerSecond: 50,
+  finishedPerSecondClean: 50,
+  serverCpuMicrosPerMessage: null,
+  serverCpuMicrosPerMessageClean: null,
+  latencyMs: null,
+  bytes: 8192,
+  oldestTransactionSeconds: 900,
+};
+
+function cell(system: string, repeat = 1, own: Partial<DegradationFigures> = {}): DegradationCell {
+  return { system, repeat, postgres: "17.10", figures: { ...figures, ...own }, notRun: null, error: null };
+}
+
+const failed = (system: string): DegradationCell => ({ ...cell(system), figures: null, error: "deadlock detected" });
+
+function run(cells: DegradationCell[], options: DegradationOptions) {
+  const { machine, startedAt } = largeRun([]).results;
+  const settings = resolveDegradationSettings(options);
+  return {
+    schemaVersion: 1 as const,
+    scenario: "degradation",
+    startedAt,
+    machine,
+    settings: { ...settings, indicative: settings.quick, embedded: true, server: {} },
+    cells,
+    interrupted: false,
+  };
+}
+
+const settingsOf = (...systems: string[]) => run([], { systems }).settings;

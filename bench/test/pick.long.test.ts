@@ -1,0 +1,28 @@
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import os from "node:os";
+import path from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { runPick } from "#src/pick/pick";
+import { pickerNames } from "#src/pick/pickers/registry";
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(path.join(os.tmpdir(), "pgque test pick "));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+test("every way to pick does each job once, by priority", { timeout: 240_000 }, async () => {
+  const { results, report } = await runPick({ quick: true, jobs: 500, workers: 4, resultsFolder: folder });
+  expect(results.cells.map(({ system, error }) => ({ system, error }))).toEqual(
+    pickerNames.map((system) => ({ system, error: null })),
+  );
+  for (const { system, figures } of results.cells) {
+    expect(figures?.seconds).toBeGreaterThan(0);
+    // a batch of pgque-batch is all in hand; what is no queue has no order
+    if (system.startsWith("update-")) expect(figures?.outOfOrder).toBeNull();
+    else expect(figures?.outOfOrder).toBeLessThan(250);
+  }
+  const text = await readFile(path.join(folder, "report.md"), "utf8");
+  expect(text).toMatch(/^\| skip-locked \| [\d.]+ s \| 15\.6 s \|/m);
+  expect(report()).toMatch(/^pgque-batch /m);
+});

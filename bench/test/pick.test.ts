@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { BenchOptionError } from "#src/option";
+import { outOfOrder } from "#src/pick/pick-cell";
+import { resolvePickSettings, type PickOptions } from "#src/pick/pick-settings";
+
+const of = (...priorities: number[]): { priority: number }[] => priorities.map((priority) => ({ priority }));
+
+test.each([
+  ["in order", of(9, 9, 5, 5, 0), 1, 0],
+  ["one that another worker has in hand", of(9, 5, 9, 5, 0), 2, 0],
+  ["more than the others could have in hand", of(9, 5, 9, 9, 0), 2, 1],
+  ["the wrong way round", of(0, 1, 2, 3, 4), 1, 4],
+])("jobs out of order are counted: %s", (_name, done, workers, expected) => {
+  expect(outOfOrder(done, workers)).toBe(expected);
+});
+
+test.each<[PickOptions, string]>([
+  [{ jobs: 0 }, "expected `jobs` to be an integer from 1 to 10000000, got: 0"],
+  [
+    { systems: ["kafka"] },
+    "expected `systems` to be some of pgque, pgque-batch, skip-locked, advisory-lock, update-async, update-sync, got: kafka",
+  ],
+])("pick, %j is refused in words", (options, message) => {
+  expect(() => resolvePickSettings(options)).toThrow(BenchOptionError);
+  expect(() => resolvePickSettings(options)).toThrow(message);
+});

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { BenchOptionError } from "#src/option";
+import { retentionPlan } from "#src/retention/retention";
+import { loadColumns, tableColumns } from "#src/retention/retention-columns";
+import type { RetentionCell, RetentionFigures, RetentionResults } from "#src/retention/retention-results";
+import { intervalOf, resolveRetentionSettings, type RetentionOptions } from "#src/retention/retention-settings";
+import { intervalText, retentionRows } from "#src/retention/retention-summary";
+
+test.each<[RetentionOptions, string]>([
+  [
+    { intervals: ["10", "fast"] },
+    "expected `intervals` to be some of none, dynamic and whole milliseconds from 1 to 3600000, got: fast",
+  ],
+  [{ intervals: ["0"] }, "got: 0"],
+  [{ intervals: ["1.5"] }, "got: 1.5"],
+  [{ intervals: ["3600001"] }, "got: 3600001"],
+  [{ intervals: [] }, "got: nothing"],
+  [{ systems: ["kafka"] }, "got: kafka"],
+  [{ scale: 0 }, "expected `scale` to be an integer from 1 to 10000, got: 0"],
+  [{ tpcbClients: 0 }, "expected `tpcb-clients` to be an integer from 1 to 100, got: 0"],
+  [{ rate: 0 }, "expected `rate` to be an integer from 1 to 1000000, got: 0"],
+])("retention, %j is refused in words", (options, message) => {
+  expect(() => resolveRetentionSettings(options)).toThrow(BenchOptionError);
+  expect(() => resolveRetentionSettings(options)).toThrow(message);
+});
+
+test("without options it is what was published, with 800 messages a second beside it", () => {
+  expect(resolveRetentionSettings({})).toMatchObject({
+    seconds: 120,
+    intervals: ["none", "10", "1000", "10000", "100000", "dynamic"],
+    systems: ["pgque", "skip-locked"],
+    rate: 800,
+    scale: 10,
+    tpcbClients: 8,
+    repeat: 3,
+  });
+});
+
+test.each([
+  ["none", null, "none"],
+  ["dynamic", "dynamic", "dynamic"],
+  ["10", 10, "10 ms"],
+  ["1500", 1500, "1500 ms"],
+  ["100000", 100_000, "100 s"],
+])("an interval has a value and a text: %s", (name, interval, text) => {
+  expect(intervalOf(name)).toBe(interval);
+  expect(intervalText(name)).toBe(text);
+});
+
+test("systems take turns with each interval, and another one comes first in each repeat", () => {
+  const plan = retentionPlan({ systems: ["a", "b"], intervals: ["none", "10"], repeat: 2 });
+  expect(plan.map(({ system, interval, repeat }) => `${repeat}: ${system} ${interval}`).join(", ")).toBe(
+    "1: a none, 1: b none, 1: a 10, 1: b 10, 2: b none, 2: a none, 2: b 10, 2: a 10",
+  );
+});
+
+const counts = {
+  updates: 200,
+  hotUpdates: 50,
+  indexScans: 400,
+  entriesRead: 600,
+  heapFetches: 400,
+};
+const figures = (transactionsPerSecond: number): RetentionFigures => ({
+  transactions: 100,
+  transactionsPerSecond,
+  transactionMs: null,
+  tables: { accounts: counts, tellers: counts, branches: { ...counts, indexScans: 0 } },
+  buffersPerIndexScan: { accounts: 4, tellers: 3, branches: 2 },
+  tpcbDeadTuples: 3,
+  queue: { sentPerSecond: 800, finishedPerSecond: 799, latencyMs: null, deadTuples: 0 },
+  slot: null,
+  serverCpuSeconds: 1,
+  tpcbCpuSeconds: 1,
+  queueCpuSeconds: 1,
+  otherCpuSeconds: 1,
+});
+const cell = (interval: string, repeat: number, tps: number | null): RetentionCell => ({
+  system: "pgque",
+  interval,
+  repeat,
+  postgres: "17.0",
+  figures: tps === null ? null : figures(tps),
+  notRun: null,
+  error: tps === null ? "no CPU" : null,
+});
+const rowsOf = (cells: RetentionCell[]) => {
+  const settings = { systems: ["pgque"], intervals: ["none", "10000"] } as RetentionResults["settings"];
+  return retentionRows({ cells, settings });
+};
+
+test("TPS is compared with that without a slot of the same repeat, where both have figures", () => {
+  const [none, held] = rowsOf([
+    cell("none", 1, 1000),
+    cell("10000", 1, 500),
+    cell("none", 2, null),
+    cell("10000", 2, 900),
+    cell("none", 3, 100),
+    cell("10000", 3, 80),
+  ]);
+  expect(none).toMatchObject({ ratio: null, errors: ["no CPU"] });
+  expect(held).toMatchObject({ ratio: { min: 0.5, max: 0.8 }, errors: [] });
+  expect(held?.measured).toHaveLength(3);
+});
+
+test("a row has what was published beside what was measured, and a dash where there is nothing to divide by", () => {
+  const [, held] = rowsOf([cell("none", 1, 1000), cell("10000", 1, 500)]);
+  const shown = (head: string): string | undefined =>
+    [...loadColumns, ...tableColumns].find((column) => column.head === head)?.cell(held as NonNullable<typeof held>);
+  expect(shown("/ none")).toBe("0.50");
+  expect(shown("published")).toBe("0.75");
+  expect(shown("HOT, accounts")).toBe("25 %");
+  expect(shown("entries read / index scan, accounts")).toBe("1.50");
+  expect(shown("entries read / index scan, branches")).toBe("–");
+});

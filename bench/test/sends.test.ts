@@ -1,0 +1,105 @@
+import { expect, test } from "vitest";
+import { meanBytes, orders } from "#src/load/order";
+import { sendsDocument } from "#src/report/sends-document";
+import { markdown as reportMarkdown } from "#src/report/markdown";
+import type { SendsCell, SendsFigures, SendsResults } from "#src/report/sends-results";
+import { sendsTerminalReport } from "#src/report/sends-table";
+import { sendsPlan } from "#src/scenarios/sends-plan";
+import { peer } from "#src/senders/peer";
+import { resolveSendsSettings, type SendsOptions } from "#src/sends-settings";
+
+const small: SendsOptions = { payloadBytes: [100], messages: [1000], connections: [4], repeat: 2 };
+
+test("systems take turns under each load, and who comes first changes from repeat to repeat", () => {
+  const plan = sendsPlan(resolveSendsSettings({ ...small, systems: ["pgque", "copy", "insert"] }));
+  expect(plan.flat().map(({ repeat, group, system }) => `${repeat} ${group} ${system}`)).toEqual([
+    "1 many pgque",
+    "1 many copy",
+    "1 many insert",
+    "1 one pgque",
+    "1 one insert",
+    "2 many copy",
+    "2 many insert",
+    "2 many pgque",
+    "2 one insert",
+    "2 one pgque",
+  ]);
+});
+
+test.each([100, 1024])("payloads differ, and have at least %i bytes but not a line more", (bytes) => {
+  const all = orders(100, bytes);
+  expect(new Set(all.map((order) => JSON.stringify(order))).size).toBe(100);
+  expect(meanBytes(all)).toBeGreaterThanOrEqual(bytes);
+  expect(meanBytes(all)).toBeLessThan(bytes + 60);
+});
+
+test("a peer that is not installed is a cell that is not run, and says what to install", async () => {
+  const missing = "pgque-has-no-such-peer";
+  await expect(peer(["a@1", "b@2"], () => import(missing))).rejects.toThrow(
+    expect.objectContaining({ name: "NotRun", message: "a@1 or b@2 is not installed: npm install a@1 b@2" }),
+  );
+});
+
+const options = { ...small, systems: ["pgque", "copy", "graphile-worker", "bullmq"] };
+
+const rates: Record<string, number[]> = { pgque: [100_000, 90_000], "graphile-worker": [10_000, 30_000] };
+
+/** copy failed, bullmq was not run. */
+function results(): SendsResults {
+  const { databaseUrl: _url, resultsFolder: _folder, ...settings } = resolveSendsSettings(options);
+  const cells = sendsPlan(resolveSendsSettings(options))
+    .flat()
+    .filter(({ group }) => group === "many")
+    .map((cell): SendsCell => ({
+      ...cell,
+      postgres: "17.10",
+      figures: figuresOf(rates[cell.system]?.[cell.repeat - 1]),
+      error: cell.system === "copy" ? "the disk is full" : null,
+      notRun: cell.system === "bullmq" ? "redis-server is not installed" : null,
+    }));
+  return {
+    schemaVersion: 1,
+    scenario: "sends",
+    startedAt: "2026-01-31T08:05:00.000Z",
+    machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 33, platform: "linux", node: "24.0.0" },
+    settings: { ...settings, indicative: false, server: { fsync: "on" }, embedded: true },
+    cells,
+    interrupted: false,
+  };
+}
+
+function figuresOf(messagesPerSecond: number | undefined): SendsFigures | null {
+  if (messagesPerSecond === undefined) return null;
+  return {
+    messagesPerSecond,
+    payloadBytesMean: 111,
+    seconds: 2,
+    sent: messagesPerSecond * 2,
+    serverCpuSecondsPerThousand: 0.004,
+    clientCpuSecondsPerThousand: 0.012,
+    otherCpuSeconds: null,
+    clientBusy: 0.5,
+    walBytesPerMessage: 250,
+    callMs: null,
+  };
+}
+
+test("ratios are those of cells of one repeat, and targets are compared with their median", () => {
+  const markdown = reportMarkdown(sendsDocument(results()));
+  expect(markdown).toContain(
+    "| graphile-worker | 100 B | 1,000 | 20,000 (10,000–30,000) | 6.50 (3.00–10.00) | ≥ 5.00 | met | 1.00 | 4.0 ms | 12 ms |",
+  );
+  expect(markdown).toContain("- many, pgque / graphile-worker: median 6.50 (≥ 5.00): met");
+});
+
+test("a cell that failed or was not run has its reason in place of numbers", () => {
+  const markdown = reportMarkdown(sendsDocument(results()));
+  expect(markdown).toContain("| copy | 100 B | 1,000 | error: the disk is full |  |  |  |  |  |  |");
+  expect(markdown).toContain(
+    "| bullmq | 100 B | 1,000 | not run, because redis-server is not installed |  |  |  |  |  |  |",
+  );
+  expect(markdown).toContain("- many, pgque / bullmq: not run, because redis-server is not installed");
+  expect(sendsTerminalReport(results())).toMatch(
+    /^bullmq +100 B +1,000 +not run, because redis-server is not installed/m,
+  );
+});
