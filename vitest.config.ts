@@ -4,11 +4,16 @@ const long = "**/*.long.test.ts";
 const services = "**/*.services.test.ts";
 const ignored = ["**/node_modules/**", "**/dist/**"];
 
+/** By hand a test that fails has failed. CI, on a machine shared with others, tries it again, and tells which tests needed that. */
+const retries = Number(process.env["PGQUE_TEST_RETRIES"] ?? 0);
+
 /** Three tiers: `fast` needs npm packages alone, `long` needs time, `services` needs programs from the system. */
 export default defineConfig({
   test: {
     pool: "forks",
     maxWorkers: 3,
+    retry: retries,
+    reporters: retries > 0 ? ["default", "test/support/flaky-reporter.ts"] : ["default"],
     globalSetup: ["test/support/server.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -9,6 +9,7 @@ const checks = [
   { name: "format", command: "oxfmt", args: ["--check", "."] },
   { name: "lint", command: "oxlint", args: ["--type-aware", "--deny-warnings"] },
   { name: "generated files", command: "node", args: ["scripts/generate.mjs", "--check"] },
+  { name: "page of the command line", command: "node", args: ["scripts/cli-page.mjs", "--check"] },
 ];
 
 let failed = 0;

@@ -9,14 +9,21 @@ import os from "node:os";
 import path from "node:path";
 import { docker, startEngine } from "./services/docker.mjs";
 import { install } from "./services/debian.mjs";
+import { fetchPgmq } from "./services/pgmq.mjs";
 
-/** Program → the package that has it. */
+const pgqSql = "/usr/share/postgresql/15/contrib/pgq_pl_only.sql";
+
+/** Program, or another file → the package that has it. */
 const programs = {
   pgbouncer: "pgbouncer",
+  "redis-server": "redis-server",
+  "/usr/bin/chromium": "chromium",
   docker: "docker.io",
   dockerd: "docker.io",
   busybox: "busybox-static",
   "/usr/lib/postgresql/15/bin/postgres": "postgresql-15",
+  [pgqSql]: "postgresql-15-pgq3",
+  pip3: "python3-pip",
 };
 
 const image = "postgres:15";
@@ -48,7 +55,8 @@ const engine = await startEngine(folder);
 try {
   process.env["DOCKER_HOST"] = engine.host;
   ensureImage();
-  process.exitCode = await run(process.argv.slice(2), { PGQUE_TEST_IMAGE: image, ...engine.variables });
+  const sqlFiles = { PGQUE_TEST_PGQ_SQL: pgqSql, PGQUE_TEST_PGMQ_SQL: fetchPgmq(folder) };
+  process.exitCode = await run(process.argv.slice(2), { PGQUE_TEST_IMAGE: image, ...sqlFiles, ...engine.variables });
 } finally {
   await engine.stop();
   rmSync(folder, { recursive: true, force: true });

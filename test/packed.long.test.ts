@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { cpSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -31,7 +31,53 @@ test("the packed packages install into an empty project and run the first minute
   await until(() => output.includes("charged 42") && output.includes("charged 43"), "both orders are charged");
   child.kill("SIGTERM");
   expect(await once(child, "exit")).toEqual([0, null]);
+
+  // a task in TypeScript, of a queue made by hand
+  mkdirSync(path.join(project, "tasks"));
+  writeFileSync(
+    path.join(project, "tasks/mails.ts"),
+    `import { defineTask } from "pgque";
+     export default defineTask({ handler: async (message): Promise<void> => console.log("mailed", message.payload) });`,
+  );
+  const pgque = (...args: string[]): string => run(project, "npx", ["pgque", ...args], env);
+  expect(pgque("queue", "create", "mails")).toBe('Created queue "mails".\n');
+  expect(pgque("send", "mails", '{"to":"ada"}')).toMatch(/^Sent message \d+\.\n$/);
+  expect(pgque("worker", "tasks/", "--once")).toMatch(/mailed \{ to: 'ada' \}\n.*"done":1,/s);
+  expect(pgque("validate")).toMatch(/is what Pgque \S+ installs/);
+
+  const cell = ["--quick", "--duration", "1", "--systems", "pgque", "--horizons", "none", "--results", "results"];
+  run(project, "npx", ["pgque", "bench", ...cell], env);
+  expect(readFileSync(path.join(project, "results/report.html"), "utf8")).toMatch(/<script>.*uPlot/s);
 });
+
+test("the client alone installs into its budget, and works by import and by require on the oldest Node it supports", () => {
+  const project = mkdtempSync(path.join(os.tmpdir(), "pgque client "));
+  onTestFinished(() => rmSync(project, { recursive: true }));
+  const packages = path.join(project, "packages");
+  run(root, process.execPath, ["scripts/pack.mjs", packages]);
+  const tarballs = readdirSync(packages).filter((file) => /^pgque-(client|sql)-/.test(file));
+  writeFileSync(path.join(project, "package.json"), JSON.stringify({ private: true, type: "module" }));
+  run(project, "npm", ["install", "--no-audit", "--no-fund", ...tarballs.map((file) => path.join(packages, file))]);
+
+  const [, budget = ""] =
+    /at most (\d+(?:\.\d+)?) MB/.exec(readFileSync(path.join(root, "packages/client/README.md"), "utf8")) ?? [];
+  expect(bytesOf(path.join(project, "node_modules"))).toBeLessThanOrEqual(Number(budget) * 1e6);
+
+  run(project, "npm", ["install", "--no-audit", "--no-fund", `node-linux-${process.arch}@22.18.0`]);
+  const node22 = path.join(project, `node_modules/node-linux-${process.arch}/bin/node`);
+  const use = "console.log(process.version, defineQueue('q').name)";
+  for (const args of [
+    ["--input-type=module", "-e", `import { defineQueue } from "@pgque/client"; ${use}`],
+    ["--input-type=commonjs", "-e", `const { defineQueue } = require("@pgque/client"); ${use}`],
+  ])
+    expect(run(project, node22, args)).toBe("v22.18.0 q\n");
+});
+
+function bytesOf(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(path.join(entry.parentPath, entry.name)).size, 0);
+}
 
 function run(cwd: string, command: string, args: string[], env: Record<string, string> = {}): string {
   const { status, stdout, stderr } = spawnSync(command, args, {

@@ -22,8 +22,8 @@ await pgque.subscribe(pushes, "phone", { rateLimit: 10, ratePeriodMs: 1000, maxI
 await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", expiresAfterMs: 60_000 });
 await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", expiresAfterMs: 60_000 });
 
-await pgque.pause(mails); // nothing is received; sends go on
-await pgque.resume(mails);
+await pgque.queues.pause(mails); // nothing is received; sends go on
+await pgque.queues.resume(mails);
 
 for (const [queue, consumer] of [
   [mails, "default"],

@@ -12,5 +12,5 @@ select queue_name, segments, bytes, delayed, dead_letters, sent_per_second from 
 select segment, bytes, waits_for from pgque.segment_status('orders') where waits_for <> '{}';
 
 -- what died, and why; send it again, all of it or what a filter names
-select id, consumer, attempt, reason, payload from pgque.dlq_inspect('orders', 20);
+select id, consumer, attempt, reason, payload from pgque.dead_letters('orders', max_messages => 20);
 select pgque.redrive('orders', reason_like => '%timeout%');

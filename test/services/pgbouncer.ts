@@ -10,6 +10,8 @@ import { until } from "../support/until.ts";
 /** A pgbouncer in transaction mode in front of one database. */
 export interface Pgbouncer extends AsyncDisposable {
   url: string;
+  /** Ends it as a crash would, and starts it again at the same address. */
+  restart(): Promise<void>;
 }
 
 export async function startPgbouncer(databaseUrl: string, poolSize: number): Promise<Pgbouncer> {
@@ -35,21 +37,31 @@ ignore_startup_parameters = options
   const nobody = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {};
   if (nobody.uid !== undefined) chownSync(config, nobody.uid, nobody.gid);
   chmodSync(folder, 0o711);
-  const child = spawn("pgbouncer", ["-q", config], {
-    ...nobody,
-    env: { PATH: `${process.env["PATH"]}:/usr/sbin` },
-    stdio: ["ignore", "ignore", "inherit"],
-  });
-  const exited = once(child, "exit");
-  await until(() => {
-    if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}`);
-    return accepts(listenPort);
-  }, "pgbouncer listens");
-  return {
-    url: `postgres://${username}@127.0.0.1:${listenPort}${pathname}`,
-    async [Symbol.asyncDispose]() {
+  const start = async (): Promise<() => Promise<void>> => {
+    const child = spawn("pgbouncer", ["-q", config], {
+      ...nobody,
+      env: { PATH: `${process.env["PATH"]}:/usr/sbin` },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
+    const exited = once(child, "exit");
+    await until(() => {
+      if (child.exitCode !== null) throw new Error(`pgbouncer ended with ${child.exitCode}`);
+      return accepts(listenPort);
+    }, "pgbouncer listens");
+    return async () => {
       child.kill("SIGKILL");
       await exited;
+    };
+  };
+  let end = await start();
+  return {
+    url: `postgres://${username}@127.0.0.1:${listenPort}${pathname}`,
+    async restart() {
+      await end();
+      end = await start();
+    },
+    async [Symbol.asyncDispose]() {
+      await end();
       rmSync(folder, { recursive: true });
     },
   };

@@ -8,8 +8,8 @@ import { checkRepaired, drain, work } from "../../sql/test/repair/work.ts";
 import { asAdmin, databaseUrl } from "../support/server.ts";
 import { ownServer, type OwnServer } from "../support/database.ts";
 import { until } from "../support/until.ts";
+import { programs } from "./programs.ts";
 
-const bin = "/usr/lib/postgresql/15/bin";
 const run = promisify(execFile);
 
 test.each([
@@ -86,8 +86,8 @@ async function dumpAndRestore(
       await admin.query(`drop database ${name}`);
       await admin.query(`create database ${name}`);
     });
-    await run(`${bin}/pg_dump`, ["--format=custom", "--file", file, ...dumpOptions, source.url]);
-    await run(`${bin}/pg_restore`, [
+    await run(`${programs}/pg_dump`, ["--format=custom", "--file", file, ...dumpOptions, source.url]);
+    await run(`${programs}/pg_restore`, [
       "--exit-on-error",
       ...options,
       "--dbname",

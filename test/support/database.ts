@@ -45,7 +45,7 @@ export async function ownServer(options: PostgresOptions = {}): Promise<OwnServe
 export async function cloneOn(serverUrl: string): Promise<TestDatabase> {
   const name = `pgque_test_${randomBytes(6).toString("hex")}`;
   await asAdmin(serverUrl, (admin) => clone(admin, name));
-  const url = databaseUrl(serverUrl, name);
+  const url = throughPooler(databaseUrl(serverUrl, name));
   // an empty search_path, so that nothing works by luck
   const config = { connectionString: url, options: "-c search_path=" };
   const opened: { end(): Promise<void> }[] = [];
@@ -72,6 +72,15 @@ export async function cloneOn(serverUrl: string): Promise<TestDatabase> {
     drop,
     [Symbol.asyncDispose]: drop,
   };
+}
+
+/** With PGQUE_TEST_POOLER, the host and port of a pooler in front of the server, what a test opens goes through that. */
+function throughPooler(url: string): string {
+  const pooler = process.env["PGQUE_TEST_POOLER"];
+  if (!pooler) return url;
+  const parsed = new URL(url);
+  parsed.host = pooler;
+  return parsed.href;
 }
 
 /** Two clones at once collide on the template: one of them has to come again. */

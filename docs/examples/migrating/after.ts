@@ -1,0 +1,52 @@
+import { once } from "node:events";
+import { Pgque } from "@pgque/client";
+import { Worker } from "@pgque/worker";
+import { withAttemptsLeft } from "./moved.ts";
+import { bookings, digests, mails } from "./queues.ts";
+
+await using pgque = new Pgque(process.env["DATABASE_URL"]);
+
+await using mailer = new Worker(
+  pgque,
+  mails,
+  withAttemptsLeft(({ payload }) => {
+    if (!payload.to.includes("@")) throw new Error(`no such address: ${payload.to}`);
+    console.log("mail", payload.to, payload.subject);
+  }),
+  { concurrency: 5 },
+);
+await using bookkeeper = new Worker(
+  pgque,
+  bookings,
+  withAttemptsLeft(({ payload }) => console.log("book", payload.account, payload.cents)),
+  { mode: "ordered", concurrency: 5 },
+);
+await using reporter = new Worker(pgque, digests, ({ payload }) => console.log("digest", payload.kind), {
+  schedules: { digests: { cron: "0 6 * * *", payload: { kind: "daily" } } },
+});
+await Promise.all([mailer, bookkeeper, reporter].map((worker) => worker.start()));
+
+await placeOrder(3, "ada@example.org", 990);
+await once(process, "SIGTERM");
+
+async function placeOrder(orderId: number, account: string, cents: number): Promise<void> {
+  const client = await pgque.pool.connect();
+  try {
+    await client.query("begin");
+    await client.query("insert into public.orders values ($1, $2, $3)", [orderId, account, cents]);
+    const tx = pgque.using(client);
+    await tx.send(mails, { to: account, subject: `order ${orderId}` }, { priority: 9 });
+    await tx.send(
+      mails,
+      { to: account, subject: `how was order ${orderId}?` },
+      { delayMs: 3 * 86_400_000, dedupeKey: `reminder ${orderId}`, dedupeTtlMs: 4 * 86_400_000 },
+    );
+    await tx.send(bookings, { account, cents }, { key: account });
+    await client.query("commit");
+  } catch (error) {
+    await client.query("rollback");
+    throw error;
+  } finally {
+    client.release();
+  }
+}

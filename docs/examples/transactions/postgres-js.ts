@@ -1,0 +1,12 @@
+import { Pgque, defineQueue } from "@pgque/client";
+import postgres from "postgres";
+
+const placed = defineQueue("orders placed");
+await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const sql = postgres(process.env["DATABASE_URL"] ?? "");
+
+await sql.begin(async (tx) => {
+  const [order] = await tx`insert into orders (item) values ('tea') returning id`;
+  await pgque.using(tx).send(placed, { orderId: order?.["id"] });
+});
+await sql.end();
