@@ -6,11 +6,14 @@ import { until } from "../../../../test/support/until.ts";
 
 export const bin = path.resolve(import.meta.dirname, "../../bin/pgque.js");
 
-const databaseVariables = new Set(["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"]);
+const databaseVariables = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGPASSWORD", "PGDATABASE"];
+// Node takes a terminal for one without colors if CI is set, whatever it is set to.
+const colorVariables = ["CI", "NO_COLOR", "FORCE_COLOR", "NODE_DISABLE_COLORS", "COLORTERM"];
+const unset = new Set([...databaseVariables, ...colorVariables]);
 
-/** Nothing of the environment that names a database, unless the test says so. */
+/** Nothing of the environment that names a database or speaks of colors, unless the test says so. */
 export function environment(variables: Record<string, string> = {}): NodeJS.ProcessEnv {
-  const kept = Object.entries(process.env).filter(([name]) => !databaseVariables.has(name));
+  const kept = Object.entries(process.env).filter(([name]) => !unset.has(name));
   return { ...Object.fromEntries(kept), ...variables };
 }
 
