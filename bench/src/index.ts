@@ -9,15 +9,15 @@ export type { BenchOptions } from "./xmin/xmin-settings.ts";
 export { horizonNames, systemNames } from "./registry.ts";
 export type { CellDetails, CellResult, Results } from "./xmin/xmin-results.ts";
 
-export { runEngine } from "./scenarios/engine.ts";
-export type { EngineOptions } from "./engine-settings.ts";
-export { figureNames } from "./figures/registry.ts";
-export type { EngineResults, FigureResult } from "./report/engine-results.ts";
+export { runEngine } from "./engine/engine.ts";
+export type { EngineOptions } from "./engine/engine-settings.ts";
+export { figureNames } from "./engine/figures/registry.ts";
+export type { EngineResults, FigureResult } from "./engine/engine-results.ts";
 
-export { runSends } from "./scenarios/sends.ts";
-export type { SendsOptions } from "./sends-settings.ts";
+export { runSends } from "./sends/sends.ts";
+export type { SendsOptions } from "./sends/sends-settings.ts";
 export { senderNames } from "./senders/registry.ts";
-export type { SendsCell, SendsFigures, SendsResults } from "./report/sends-results.ts";
+export type { SendsCell, SendsFigures, SendsResults } from "./sends/sends-results.ts";
 
 export { runDrain } from "./drain/drain.ts";
 export { drainSystemNames, type DrainOptions } from "./drain/drain-settings.ts";

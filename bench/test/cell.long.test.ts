@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { none } from "#src/horizons/none";
 import { repeatableRead } from "#src/horizons/repeatable-read";
-import { figures, evidenceOf, invalidity } from "#src/scenarios/verdict";
+import { figures, evidenceOf, invalidity } from "#src/xmin/verdict";
 import { measureXmin } from "#src/xmin/xmin-cell";
 import { openServer, type Server } from "#src/server";
 import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";

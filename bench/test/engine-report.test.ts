@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { resolveEngineSettings } from "#src/engine-settings";
-import { engineDocument } from "#src/report/engine-document";
+import { resolveEngineSettings } from "#src/engine/engine-settings";
+import { engineDocument } from "#src/engine/engine-document";
 import { markdown as reportMarkdown } from "#src/report/markdown";
-import type { EngineResults, FigureResult } from "#src/report/engine-results";
-import { summaryOf } from "#src/report/engine-summary";
-import { engineTerminalReport } from "#src/report/engine-table";
+import type { EngineResults, FigureResult } from "#src/engine/engine-results";
+import { summaryOf } from "#src/engine/engine-summary";
+import { engineTerminalReport } from "#src/engine/engine-table";
 
 function idle(repeat: number, values: Record<string, number | null>, error: string | null = null): FigureResult {
   const met = error === null ? true : null;

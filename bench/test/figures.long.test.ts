@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { resolveEngineSettings } from "#src/engine-settings";
-import type { FigureContext } from "#src/figures/figure";
-import { figureNamed, figureNames } from "#src/figures/registry";
+import { resolveEngineSettings } from "#src/engine/engine-settings";
+import type { FigureContext } from "#src/engine/figures/figure";
+import { figureNamed, figureNames } from "#src/engine/figures/registry";
 import { openServer, type Server } from "#src/server";
 
 let server: Server;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownServer } from "../../test/support/database.ts";
 import { horizonNames, horizonNamed, serverSettingsFor } from "#src/registry";
-import { figures } from "#src/scenarios/verdict";
+import { figures } from "#src/xmin/verdict";
 import { measureXmin } from "#src/xmin/xmin-cell";
 import { openServer, type Server } from "#src/server";
 import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";

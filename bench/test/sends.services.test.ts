@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runSends } from "#src/scenarios/sends";
+import { runSends } from "#src/sends/sends";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,12 +1,12 @@
 import { expect, test } from "vitest";
 import { meanBytes, orders } from "#src/load/order";
-import { sendsDocument } from "#src/report/sends-document";
+import { sendsDocument } from "#src/sends/sends-document";
 import { markdown as reportMarkdown } from "#src/report/markdown";
-import type { SendsCell, SendsFigures, SendsResults } from "#src/report/sends-results";
-import { sendsTerminalReport } from "#src/report/sends-table";
-import { sendsPlan } from "#src/scenarios/sends-plan";
+import type { SendsCell, SendsFigures, SendsResults } from "#src/sends/sends-results";
+import { sendsTerminalReport } from "#src/sends/sends-table";
+import { sendsPlan } from "#src/sends/sends-plan";
 import { peer } from "#src/senders/peer";
-import { resolveSendsSettings, type SendsOptions } from "#src/sends-settings";
+import { resolveSendsSettings, type SendsOptions } from "#src/sends/sends-settings";
 
 const small: SendsOptions = { payloadBytes: [100], messages: [1000], connections: [4], repeat: 2 };
 

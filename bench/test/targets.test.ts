@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { atLeast } from "#src/figures/figure";
+import { atLeast } from "#src/scenario/target";
 import { ratio } from "#src/report/format";
 import { outcomeLine, outcomeOf } from "#src/targets/outcome";
 import { targetsIn } from "#src/targets/targets";

@@ -1,6 +1,6 @@
 import { horizonNamed, systemNamed } from "../registry.ts";
-import type { PhaseMeasurement } from "../scenarios/phase.ts";
-import { evidenceOf, invalidity } from "../scenarios/verdict.ts";
+import type { PhaseMeasurement } from "../xmin/phase.ts";
+import { evidenceOf, invalidity } from "../xmin/verdict.ts";
 import { measureXmin, type Measured } from "../xmin/xmin-cell.ts";
 import type { StepContext } from "../scenario/scenario.ts";
 import type { CompareFigures, SaturatedFigures } from "./compare-results.ts";

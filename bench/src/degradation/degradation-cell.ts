@@ -1,9 +1,9 @@
 import { clock, ms, whole } from "../report/format.ts";
 import { horizonNamed } from "../registry.ts";
-import { quotient } from "../figures/figure.ts";
+import { quotient } from "../measure/quotient.ts";
 import { measuredCell } from "../scenario/cells.ts";
 import type { StepContext } from "../scenario/scenario.ts";
-import { evidenceOf, invalidity } from "../scenarios/verdict.ts";
+import { evidenceOf, invalidity } from "../xmin/verdict.ts";
 import { measureXmin, type CellHooks, type Measured } from "../xmin/xmin-cell.ts";
 import type {
   DegradationCell,

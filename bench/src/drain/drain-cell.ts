@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { walPosition } from "../figures/wal-position.ts";
+import { walPosition } from "../measure/wal-position.ts";
 import { growthOf } from "../measure/growth.ts";
 import { CpuUse } from "../measure/cpu-use.ts";
 import { drainSystems } from "../workers/drain-systems.ts";

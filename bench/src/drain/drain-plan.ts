@@ -1,4 +1,4 @@
-import { turned } from "../scenarios/turned.ts";
+import { turned } from "../scenario/turned.ts";
 import { drainSystems } from "../workers/drain-systems.ts";
 import type { DrainPlan } from "./drain-results.ts";
 import type { DrainSettings } from "./drain-settings.ts";

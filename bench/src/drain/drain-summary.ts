@@ -1,4 +1,4 @@
-import { quotient } from "../figures/figure.ts";
+import { quotient } from "../measure/quotient.ts";
 import { ratio, spread } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
 import { spreadOf } from "../report/summary.ts";

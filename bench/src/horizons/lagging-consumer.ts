@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { NotRun } from "../senders/sender.ts";
+import { NotRun } from "../scenario/not-run.ts";
 import { queue } from "../systems/pgque.ts";
 import type { Horizon } from "./horizon.ts";
 import { unheldFrom } from "./unheld.ts";

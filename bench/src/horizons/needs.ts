@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
-import { NotRun } from "../senders/sender.ts";
+import { NotRun } from "../scenario/not-run.ts";
 
 /** For what outlives a session or is seen by the whole server. */
 export const uniqueName = (): string => `pgque_bench_${randomBytes(6).toString("hex")}`;

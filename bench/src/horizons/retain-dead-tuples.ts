@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { NotRun } from "../senders/sender.ts";
+import { NotRun } from "../scenario/not-run.ts";
 import { heldFrom } from "./held.ts";
 import type { Horizon } from "./horizon.ts";
 import { needsSlot, uniqueName } from "./needs.ts";

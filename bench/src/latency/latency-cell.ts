@@ -1,5 +1,5 @@
 import { Child } from "../processes/child.ts";
-import { inTurn } from "../scenarios/in-turn.ts";
+import { inTurn } from "../scenario/in-turn.ts";
 import type { Server } from "../server.ts";
 import { latencySystems } from "../workers/latency-systems.ts";
 import { systemNamed } from "../workers/named.ts";

@@ -1,4 +1,4 @@
-import { turned } from "../scenarios/turned.ts";
+import { turned } from "../scenario/turned.ts";
 import { latencySystems } from "../workers/latency-systems.ts";
 import type { LatencyPlan } from "./latency-results.ts";
 import type { LatencySettings } from "./latency-settings.ts";

@@ -1,4 +1,5 @@
-import { atMost, quotient, type Target } from "../figures/figure.ts";
+import { atMost, type Target } from "../scenario/target.ts";
+import { quotient } from "../measure/quotient.ts";
 import { ms, ratio, whole } from "../report/format.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
 import type { Spread } from "../report/results.ts";

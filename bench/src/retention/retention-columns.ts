@@ -1,4 +1,4 @@
-import { quotient } from "../figures/figure.ts";
+import { quotient } from "../measure/quotient.ts";
 import { cpuMs } from "../report/cpu-ms.ts";
 import { ms, ratio, spread, whole } from "../report/format.ts";
 import type { Column } from "../report/rows-table.ts";

@@ -1,4 +1,4 @@
-import { quotient } from "../figures/figure.ts";
+import { quotient } from "../measure/quotient.ts";
 import type { Spread } from "../report/results.ts";
 import { spreadOf } from "../report/summary.ts";
 import type { RetentionFigures, RetentionResults } from "./retention-results.ts";

@@ -1,5 +1,5 @@
-import { turned } from "../scenarios/turned.ts";
-import { whyNot } from "../scenarios/why-not.ts";
+import { turned } from "./turned.ts";
+import { whyNot } from "./not-run.ts";
 import type { StepContext } from "./scenario.ts";
 
 /** A cell that was planned: its figures, or why there are none. */

@@ -4,7 +4,7 @@ import { makeFolder, resultsFolder, writeFolder } from "../report/folder.ts";
 import { machine } from "../report/machine.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
 import { postgresLine } from "../report/server-line.ts";
-import { turned } from "../scenarios/turned.ts";
+import { turned } from "./turned.ts";
 import { documentOf, terminalReportOf, type Part } from "./parts.ts";
 import { silent, type Progress } from "./progress.ts";
 import type { Scenario, ScenarioResults, ScenarioSettings, StepContext } from "./scenario.ts";

@@ -1,4 +1,4 @@
-import { atLeast } from "../figures/figure.ts";
+import { atLeast } from "../scenario/target.ts";
 import { ratio } from "../report/format.ts";
 import { peer } from "./peer.ts";
 import { rowsIn } from "./rows-in.ts";

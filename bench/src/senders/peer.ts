@@ -1,4 +1,4 @@
-import { NotRun } from "./sender.ts";
+import { NotRun } from "../scenario/not-run.ts";
 
 /**
  * Loads an optional peer when a cell needs it.

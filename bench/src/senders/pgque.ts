@@ -1,6 +1,6 @@
 import { defineQueue, Pgque } from "@pgque/client";
 import { ratio } from "../report/format.ts";
-import { atLeast } from "../figures/figure.ts";
+import { atLeast } from "../scenario/target.ts";
 import { queue as name } from "../systems/pgque.ts";
 import { rowsIn } from "./rows-in.ts";
 import { peer } from "./peer.ts";

@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { freePort, startWatchdog } from "@pgque/postgres";
-import { NotRun } from "./sender.ts";
+import { NotRun } from "../scenario/not-run.ts";
 
 /** A Redis of our own, empty. */
 export interface RedisServer {

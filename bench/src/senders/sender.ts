@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Target } from "../figures/figure.ts";
+import type { Target } from "../scenario/target.ts";
 import type { Order } from "../load/order.ts";
 import type { CpuClock } from "../measure/server-cpu.ts";
 
@@ -40,9 +40,4 @@ export interface Sender {
   target?: Target;
   /** @throws NotRun when something that it needs is not there */
   open(site: Site): Promise<OpenSender>;
-}
-
-/** Why a cell has no figures though nothing failed. */
-export class NotRun extends Error {
-  override name = "NotRun";
 }

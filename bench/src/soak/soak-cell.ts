@@ -1,4 +1,4 @@
-import { quotient } from "../figures/figure.ts";
+import { quotient } from "../measure/quotient.ts";
 import { horizonNamed, systemNamed } from "../registry.ts";
 import type { CellPlan } from "../xmin/xmin-results.ts";
 import { bytes, clock, ms, whole } from "../report/format.ts";
@@ -9,8 +9,8 @@ import { openLoop } from "../load/open-loop.ts";
 import { flushStatistics } from "../measure/relations.ts";
 import type { StepContext } from "../scenario/scenario.ts";
 import { deadTuplesIn } from "../measure/dead-tuples.ts";
-import { runPhase, type PhaseMeasurement } from "../scenarios/phase.ts";
-import { openWorkbench, type Workbench } from "../scenarios/workbench.ts";
+import { runPhase, type PhaseMeasurement } from "../xmin/phase.ts";
+import { openWorkbench, type Workbench } from "../xmin/workbench.ts";
 import { driftsOf } from "./drift.ts";
 import type { SoakFigures } from "./soak-results.ts";
 import { keepingSamples, type SoakSample } from "./soak-samples.ts";

@@ -1,7 +1,7 @@
 import { ownMemory } from "../measure/own-memory.ts";
 import type { Sample } from "../measure/sampler.ts";
 import { ServerMemory } from "../measure/server-memory.ts";
-import type { Workbench } from "../scenarios/workbench.ts";
+import type { Workbench } from "../xmin/workbench.ts";
 import type { SoakWatch } from "./soak-watch.ts";
 
 /** At every so many samples the harness's garbage is collected, which halts it: the p99 of that window may be the worse for it, the median of windows is not. */

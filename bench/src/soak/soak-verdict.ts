@@ -1,5 +1,5 @@
-import { invalidity } from "../scenarios/verdict.ts";
-import type { Evidence } from "../scenarios/verdict.ts";
+import { invalidity } from "../xmin/verdict.ts";
+import type { Evidence } from "../xmin/verdict.ts";
 
 /** Of the messages that should have been sent. */
 const sentShareMin = 0.99;

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { NotRun } from "../senders/sender.ts";
+import { NotRun } from "../scenario/not-run.ts";
 import type { SqlFiles, Workload } from "./system.ts";
 
 /** Of every scenario that has systems which consist of such a file. */

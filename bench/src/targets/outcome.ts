@@ -1,4 +1,4 @@
-import type { Target } from "../figures/figure.ts";
+import type { Target } from "../scenario/target.ts";
 import { notMeasured, spread } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { openDatabase } from "../database.ts";
-import { walPosition } from "../figures/wal-position.ts";
+import { walPosition } from "../measure/wal-position.ts";
 import { Background } from "../load/background.ts";
 import { timesOf, type saturate } from "../load/saturate.ts";
 import { Tally } from "../load/tally.ts";

@@ -1,4 +1,4 @@
-import { turned } from "../scenarios/turned.ts";
+import { turned } from "../scenario/turned.ts";
 import type { ThroughputPlan } from "./throughput-results.ts";
 import type { ThroughputSettings } from "./throughput-settings.ts";
 

@@ -1,4 +1,4 @@
-import { atMost } from "../figures/figure.ts";
+import { atMost } from "../scenario/target.ts";
 import { ms } from "../report/format.ts";
 import { bullmqWorker } from "./bullmq.ts";
 import { controls } from "./controls.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import type { Target } from "../figures/figure.ts";
+import type { Target } from "../scenario/target.ts";
 import type { CpuClock } from "../measure/server-cpu.ts";
 import type { Server } from "../server.ts";
 import type { Numbered } from "./message.ts";

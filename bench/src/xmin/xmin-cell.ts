@@ -10,8 +10,8 @@ import type { Sample } from "../measure/sampler.ts";
 import type { Server } from "../server.ts";
 import type { Settings } from "./xmin-settings.ts";
 import type { System } from "../systems/system.ts";
-import { runPhase, type PhaseMeasurement } from "../scenarios/phase.ts";
-import { openWorkbench, type Workbench } from "../scenarios/workbench.ts";
+import { runPhase, type PhaseMeasurement } from "./phase.ts";
+import { openWorkbench, type Workbench } from "./workbench.ts";
 
 export const phaseNames = ["clean", "held", "recovery"] as const;
 export type PhaseName = (typeof phaseNames)[number];

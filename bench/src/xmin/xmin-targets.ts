@@ -1,4 +1,4 @@
-import { atLeast, atMost, type Target } from "../figures/figure.ts";
+import { atLeast, atMost, type Target } from "../scenario/target.ts";
 import { bytes, ms, ratio, whole } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
 import { outcomeOf, type TargetOutcome } from "../targets/outcome.ts";

@@ -17,8 +17,8 @@ import { xminDocument } from "./xmin-document.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
 import type { Scenario, StepContext } from "../scenario/scenario.ts";
 import { outcomeText, repeatText } from "../scenario/texts.ts";
-import { evidenceOf, figures, invalidity } from "../scenarios/verdict.ts";
-import { whyNot } from "../scenarios/why-not.ts";
+import { evidenceOf, figures, invalidity } from "./verdict.ts";
+import { whyNot } from "../scenario/not-run.ts";
 import { measureXmin, type CellHooks } from "./xmin-cell.ts";
 import { cellSecondsExpected, resolveSettings, type BenchOptions, type Settings } from "./xmin-settings.ts";
 

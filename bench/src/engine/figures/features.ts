@@ -1,0 +1,194 @@
+import type pg from "pg";
+import { ratio } from "../../report/format.ts";
+import { spreadOf } from "../../report/summary.ts";
+import { consumerName, queue } from "../../systems/pgque.ts";
+import { defineFigure, type FigureContext, type Value } from "./figure.ts";
+import { quotient } from "../../measure/quotient.ts";
+import { payload, payloadBytes, withQueue } from "./queue.ts";
+
+/** A queue that uses one feature. */
+interface Variant {
+  label: string;
+  queue: Record<string, unknown>;
+  /** The options of the i-th send, in SQL; i counts from 1. */
+  send: string;
+  subscribe: { mode: "shared" | "ordered"; rate_limit?: number; max_in_flight?: number };
+  /** What is sent is not received before it has been delivered. */
+  delivered?: true;
+}
+
+/** What all others are compared with. */
+const plain: Variant = { label: "plain", queue: {}, send: "null", subscribe: { mode: "shared" } };
+
+const byKey = { queue: { lane_by: "key", lanes: 16 }, send: "jsonb_build_object('key', 'key ' || i % 1000)" };
+
+/** To compare a feature, add it here. */
+const variants: Record<string, Variant> = {
+  control: { ...plain, label: "plain again" },
+  headers: { ...plain, label: "headers", send: `jsonb_build_object('headers', '{"of": "a trace"}'::jsonb)` },
+  priority: {
+    ...plain,
+    label: "3 priorities",
+    queue: { lane_by: "priority", lanes: 3 },
+    send: "jsonb_build_object('priority', i % 3)",
+  },
+  key: { ...plain, ...byKey, label: "16 lanes by key, shared" },
+  ordered: { ...byKey, label: "16 lanes by key, ordered", subscribe: { mode: "ordered" } },
+  dedupe: { ...plain, label: "a dedupe key each", send: "jsonb_build_object('dedupe_key', gen_random_uuid()::text)" },
+  expiry: { ...plain, label: "expiry, none expired", queue: { expiry: true }, send: `'{"expires_after": 3600}'` },
+  rate: { ...plain, label: "a rate limit, not reached", subscribe: { mode: "shared", rate_limit: 1_000_000 } },
+  inFlight: { ...plain, label: "a limit in flight, not reached", subscribe: { mode: "shared", max_in_flight: 1000 } },
+  delayed: { ...plain, label: "delayed", send: `'{"delay": 0.001}'`, delivered: true },
+};
+
+const batch = 100;
+const micros = (value: number): string => `${value.toFixed(1)} µs`;
+
+const values: Record<string, Value> = {
+  plainSend: { label: "plain, send", format: micros },
+  plainFinish: { label: "plain, receive and ack, per message", format: micros },
+  ...Object.fromEntries(
+    Object.entries(variants).flatMap(([name, { label }]) => [
+      [`${name}Send`, { label: `${label} / plain, send`, format: ratio }],
+      [`${name}Finish`, { label: `${label} / plain, receive and ack`, format: ratio }],
+    ]),
+  ),
+};
+
+export const features = defineFigure<string, "rounds" | "messages">({
+  name: "features",
+  statement:
+    "the time of a send, and of receiving and finishing a message, on a queue that uses a feature, against a plain queue",
+  method: [
+    "procedures in the server send one message a transaction, and receive and ack batches of 100, two transactions each: no round trip dilutes the cost",
+    `payload of ${payloadBytes} bytes; one session for each queue, each queue in a database of its own, synchronous_commit off, no rotation`,
+    "in each round every queue in turn, another one first, sends and then finishes so many messages; the median of the rounds' ratios. plain again: a second queue without features, so what differs is noise",
+    "keys are of a thousand, priorities take turns; building the options is part of the send. Delayed messages are due when they are received; to deliver them, by maintain(queue), is part of the receive",
+  ],
+  sizes: { full: { rounds: 7, messages: 10_000 }, quick: { rounds: 3, messages: 2000 } },
+  values,
+  async measure(context, { rounds, messages }) {
+    return withVariants(context, Object.entries({ plain, ...variants }), async (loops) => {
+      const times = Object.fromEntries(Object.keys(loops).map((name) => [name, new Times()]));
+      for (let round = 0; round <= rounds; round++) {
+        const inTurn = Object.entries(loops);
+        // nobody is always the first
+        const next = inTurn.splice(0, round % inTurn.length);
+        for (const [name, loop] of [...inTurn, ...next]) {
+          context.signal.throwIfAborted();
+          context.note(`${name}, round ${round} of ${rounds}`);
+          const [send, finish] = [await loop.send(messages), await loop.finish(messages)];
+          // the first compiles functions and extends tables
+          if (round > 0) times[name]?.add(send / messages, finish / messages);
+        }
+      }
+      const base = times["plain"] ?? new Times();
+      const measured: Record<string, number | null> = { plainSend: base.send, plainFinish: base.finish };
+      for (const name of Object.keys(variants)) {
+        measured[`${name}Send`] = times[name]?.against(base, "sends") ?? null;
+        measured[`${name}Finish`] = times[name]?.against(base, "finishes") ?? null;
+      }
+      return measured;
+    });
+  },
+});
+
+/** Microseconds a message, round by round. */
+class Times {
+  readonly sends: number[] = [];
+  readonly finishes: number[] = [];
+
+  add(send: number, finish: number): void {
+    this.sends.push(send);
+    this.finishes.push(finish);
+  }
+
+  get send(): number | null {
+    return spreadOf(this.sends)?.median ?? null;
+  }
+
+  get finish(): number | null {
+    return spreadOf(this.finishes)?.median ?? null;
+  }
+
+  against(base: Times, what: "sends" | "finishes"): number | null {
+    return spreadOf(this[what].map((value, round) => quotient(value, base[what][round] ?? null)))?.median ?? null;
+  }
+}
+
+/** What is done with so many messages; how many microseconds it took. */
+interface Loop {
+  send(messages: number): Promise<number>;
+  finish(messages: number): Promise<number>;
+}
+
+/** Opens a database for each. */
+async function withVariants<T>(
+  context: FigureContext,
+  [first, ...others]: [name: string, variant: Variant][],
+  work: (loops: Record<string, Loop>) => Promise<T>,
+): Promise<T> {
+  if (first === undefined) return work({});
+  const [name, variant] = first;
+  return withQueue(
+    context,
+    { rotation_min_interval: "1 year", ...variant.queue },
+    async ({ connect }) => {
+      const loop = await openLoop(await connect("loop", { synchronousCommit: "off" }), variant);
+      return withVariants(context, others, (loops) => work({ [name]: loop, ...loops }));
+    },
+    variant.subscribe,
+  );
+}
+
+async function openLoop(client: pg.Client, variant: Variant): Promise<Loop> {
+  await client.query(procedures(variant.send));
+  const timed = async (call: () => Promise<unknown>): Promise<number> => {
+    const startMs = performance.now();
+    await call();
+    return (performance.now() - startMs) * 1000;
+  };
+  return {
+    send: (messages) => timed(() => client.query("call public.bench_send($1, $2)", [messages, payload()])),
+    finish: (messages) =>
+      timed(async () => {
+        if (variant.delivered) await deliver(client);
+        const { rows } = await client.query<{ finished: string }>("call public.bench_finish(null)");
+        const finished = Number(rows[0]?.finished);
+        if (finished !== messages) throw new Error(`expected to finish ${messages} messages, got: ${finished}`);
+      }),
+  };
+}
+
+async function deliver(client: pg.Client): Promise<void> {
+  for (;;) {
+    const { rows } = await client.query<{ done: number }>("select pgque.maintain($1) as done", [queue]);
+    if (rows[0]?.done === 0) return;
+  }
+}
+
+const procedures = (options: string): string => `
+  create procedure public.bench_send(messages int, payload text) language plpgsql as $$
+  begin
+    for i in 1 .. messages loop
+      perform pgque.send('${queue}', 'default', payload, ${options});
+      commit;
+    end loop;
+  end
+  $$;
+  create procedure public.bench_finish(inout finished bigint) language plpgsql as $$
+  declare
+    got bigint;
+    batch bigint;
+  begin
+    finished := 0;
+    loop
+      select count(*), min(batch_id) into got, batch from pgque.receive_messages('${queue}', '${consumerName}', null, ${batch});
+      commit;
+      exit when got = 0;
+      perform pgque.ack(batch);
+      finished := finished + got;
+      commit;
+    end loop;
+  end
+  $$`;

@@ -1,0 +1,90 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type pg from "pg";
+import { whole } from "../../report/format.ts";
+import { atMost } from "../../scenario/target.ts";
+import { defineFigure, type FigureContext } from "./figure.ts";
+import { quietly } from "./quiet.ts";
+import { ack, payloadBytes, receive, send, sendBatch, withQueue, type QueueDatabase } from "./queue.ts";
+import { walBytesOf } from "../../measure/wal-position.ts";
+
+const bytes = (value: number): string => `${whole(value)} B`;
+const page = 100;
+
+export const wal = defineFigure({
+  name: "wal",
+  statement: `WAL per message of ${payloadBytes} bytes, from send to ack, received and acked ${page} at a time`,
+  method: [
+    `the difference of pg_current_wal_insert_lsn() around the calls, with nothing else running: ${page} messages sent, received, acked, and again`,
+    "without full-page images: full_page_writes is off meanwhile, which the figure sets on an embedded server alone",
+    "with: right after a checkpoint, so every page that is touched again pays its image once within the messages counted",
+    "rotation is not part of it; autovacuum is off meanwhile on an embedded server, and what the server writes when idle is given, not subtracted",
+  ],
+  sizes: { full: { messages: 20_000, idleSeconds: 2 }, quick: { messages: 4000, idleSeconds: 1 } },
+  values: {
+    batched: { label: "10 a send, without full-page images", format: bytes, target: atMost(350, bytes) },
+    batchedWith: { label: "10 a send, with", format: bytes },
+    single: { label: "1 a send, without full-page images", format: bytes },
+    singleWith: { label: "1 a send, with", format: bytes },
+    idle: { label: "WAL of the idle server per second", format: bytes },
+  },
+  async measure(context, { messages, idleSeconds }) {
+    return withQueue(context, { rotation_min_interval: "1 hour" }, async (database) => {
+      const { admin } = database;
+      const perMessage = await measureWith(context, database, messages);
+      const without = context.server.embedded
+        ? await quietly(context, admin, { full_page_writes: "off" }, () => perMessage())
+        : { batched: null, single: null };
+      return quietly(context, admin, {}, async () => {
+        const idle = await walBytesOf(admin, () => sleep(idleSeconds * 1000, undefined, { signal: context.signal }));
+        const withImages = await perMessage();
+        return {
+          ...without,
+          batchedWith: withImages.batched,
+          singleWith: withImages.single,
+          idle: idle / idleSeconds,
+        };
+      });
+    });
+  },
+});
+
+/** Bytes per message of both ways to send, each right after a checkpoint. */
+async function measureWith(
+  { signal, note }: FigureContext,
+  { admin, connect }: QueueDatabase,
+  messages: number,
+): Promise<() => Promise<{ batched: number; single: number }>> {
+  const client = await connect("client");
+  const ways = { batched: () => sendTens(client), single: () => sendOnes(client) };
+  const pages = async (send: () => Promise<void>, count: number): Promise<void> => {
+    for (let n = 0; n < count; n++) {
+      signal.throwIfAborted();
+      await send();
+      await finishPage(client);
+    }
+  };
+  const perMessage = async (send: () => Promise<void>): Promise<number> => {
+    await admin.query("checkpoint");
+    return (await walBytesOf(admin, () => pages(send, messages / page))) / messages;
+  };
+  // Plans, catalogs and the first pages of tables.
+  for (const send of Object.values(ways)) await pages(send, 2);
+  return async () => {
+    note(`${whole(messages)} messages, twice`);
+    return { batched: await perMessage(ways.batched), single: await perMessage(ways.single) };
+  };
+}
+
+async function sendTens(client: pg.Client): Promise<void> {
+  for (let n = 0; n < page; n += 10) await sendBatch(client, 10);
+}
+
+async function sendOnes(client: pg.Client): Promise<void> {
+  for (let n = 0; n < page; n++) await send(client);
+}
+
+async function finishPage(client: pg.Client): Promise<void> {
+  const batch = await receive(client, page);
+  if (batch.messages !== page) throw new Error(`expected to receive ${page} messages, got: ${batch.messages}`);
+  await ack(client, batch);
+}

@@ -1,0 +1,136 @@
+import { openDatabase } from "../database.ts";
+import { walPosition } from "../measure/wal-position.ts";
+import { meanBytes, orders, type Order } from "../load/order.ts";
+import { saturate } from "../load/saturate.ts";
+import { CpuUse } from "../measure/cpu-use.ts";
+import { Latencies } from "../measure/histogram.ts";
+import { ServerCpu, type CpuClock } from "../measure/server-cpu.ts";
+import type { SendsFigures, SendsPlan } from "./sends-results.ts";
+import { rawTable } from "../senders/raw-table.ts";
+import { senderNamed } from "../senders/registry.ts";
+import type { OpenSender, Site } from "../senders/sender.ts";
+import type { SendsSettings } from "./sends-settings.ts";
+import type { Server } from "../server.ts";
+import { createQueue } from "../systems/pgque.ts";
+import { openPool } from "../workers/pg-store.ts";
+
+/** Different payloads that a cell of the group `one` sends in turn. */
+const payloadsInTurn = 1000;
+
+/** One sender under one load in a database of its own, and what its rounds came to. */
+export class SendsWork {
+  readonly #messages: number;
+  readonly #site: Site;
+  readonly #sender: OpenSender;
+  readonly #cpu: CpuClock | null;
+  readonly #latencies = new Latencies();
+  #stored = 0;
+  #sum = { sent: 0, seconds: 0, server: 0, client: 0, other: 0, busySeconds: 0, walBytes: 0 };
+
+  constructor(messages: number, site: Site, sender: OpenSender, cpu: CpuClock | null) {
+    this.#messages = messages;
+    this.#site = site;
+    this.#sender = sender;
+    this.#cpu = cpu;
+  }
+
+  /** Sends for so long; what does not count only warms up. */
+  async round(seconds: number, counts: boolean, signal: AbortSignal): Promise<void> {
+    const walBefore = await walPosition(this.#site.admin);
+    const cpu = await CpuUse.start(this.#cpu);
+    const startMs = performance.now();
+    const sent = await this.#sendFor(seconds, counts, signal);
+    const elapsed = (performance.now() - startMs) / 1000;
+    const used = await cpu.used();
+    const walBytes = (await walPosition(this.#site.admin)) - walBefore;
+    this.#stored += sent;
+    if (!counts) return;
+    const sum = this.#sum;
+    this.#sum = {
+      sent: sum.sent + sent,
+      seconds: sum.seconds + elapsed,
+      server: sum.server + (used.serverCpuSeconds ?? 0),
+      client: sum.client + used.harnessCpuSeconds,
+      other: sum.other + (used.otherCpuSeconds ?? 0),
+      busySeconds: sum.busySeconds + used.harnessBusy * elapsed,
+      walBytes: sum.walBytes + walBytes,
+    };
+  }
+
+  /** Of all rounds that count. Throws when not everything that was sent is there. */
+  async figures(): Promise<SendsFigures> {
+    const stored = await this.#sender.stored();
+    if (stored !== this.#stored) throw new Error(`expected ${this.#stored} messages to be stored, found ${stored}`);
+    const { sent, seconds, server, client, other, busySeconds, walBytes } = this.#sum;
+    const perThousand = (value: number): number => (value / sent) * 1000;
+    return {
+      messagesPerSecond: sent / seconds,
+      payloadBytesMean: meanBytes(this.#site.payloads),
+      seconds,
+      sent,
+      serverCpuSecondsPerThousand: this.#cpu === null ? null : perThousand(server),
+      clientCpuSecondsPerThousand: perThousand(client),
+      otherCpuSeconds: this.#cpu === null ? null : other,
+      clientBusy: busySeconds / seconds,
+      walBytesPerMessage: this.#sender.server === undefined ? walBytes / sent : null,
+      callMs: this.#latencies.summary(),
+    };
+  }
+
+  /** Every connection has one call under way at a time. Returns how many messages were sent. */
+  async #sendFor(seconds: number, counts: boolean, signal: AbortSignal): Promise<number> {
+    const { payloads, connections } = this.#site;
+    let sent = 0;
+    const next = (): readonly Order[] => {
+      const start = sent % payloads.length;
+      return this.#messages === payloads.length ? payloads : payloads.slice(start, start + this.#messages);
+    };
+    const call = async (): Promise<void> => {
+      const batch = next();
+      sent += batch.length;
+      const startMs = performance.now();
+      await this.#sender.send(batch);
+      if (counts) this.#latencies.record(performance.now() - startMs);
+    };
+    await saturate(
+      Array.from({ length: connections }, (_, index) => ({ name: `send ${index + 1}`, call })),
+      seconds,
+      signal,
+    );
+    return sent;
+  }
+}
+
+/**
+ * Works in a database, or a Redis, made for it, which it removes.
+ *
+ * @throws NotRun when something that the sender needs is not installed
+ */
+export async function openWork(
+  server: Server,
+  plan: SendsPlan,
+  { synchronousCommit }: SendsSettings,
+): Promise<{ work: SendsWork; close(): Promise<void> }> {
+  const opened: { close?(): Promise<void> }[] = [];
+  const close = async (): Promise<void> => {
+    for (const one of opened.toReversed()) await one.close?.();
+  };
+  try {
+    const database = await openDatabase(server, synchronousCommit);
+    opened.push(database);
+    const pool = openPool(database.url, plan.connections);
+    opened.push({ close: () => pool.end() });
+    const admin = await database.connect("admin");
+    await createQueue(admin, {});
+    await admin.query(rawTable);
+    const payloads = orders(Math.max(plan.messages, payloadsInTurn), plan.payloadBytes);
+    const site: Site = { admin, pool, connections: plan.connections, payloads };
+    const sender = await senderNamed(plan.group, plan.system).open(site);
+    opened.push(sender);
+    const cpu = sender.server ?? (await ServerCpu.of(admin));
+    return { work: new SendsWork(plan.messages, site, sender, cpu), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

@@ -1,0 +1,56 @@
+import type { LatencySummary } from "../measure/histogram.ts";
+import type { Group } from "../senders/sender.ts";
+import type { SendsSettings } from "./sends-settings.ts";
+import type { ReportedSettings, ResultsHead } from "../report/results.ts";
+
+/** One sender under one load, before it is measured. */
+export interface SendsPlan {
+  group: Group;
+  system: string;
+  /** The least bytes of a payload's JSON. */
+  payloadBytes: number;
+  /** Messages in one call. */
+  messages: number;
+  connections: number;
+  /** From 1. */
+  repeat: number;
+}
+
+/** What was measured. Null: could not be. */
+export interface SendsFigures {
+  messagesPerSecond: number;
+  /** Bytes of the JSON of one payload, on average. */
+  payloadBytesMean: number;
+  seconds: number;
+  sent: number;
+  /** Of the server that stores the messages: all PostgreSQL's processes, or Redis. */
+  serverCpuSecondsPerThousand: number | null;
+  /** Of this process, which does nothing but send. */
+  clientCpuSecondsPerThousand: number;
+  /** Of whatever else ran on the machine meanwhile. */
+  otherCpuSeconds: number | null;
+  /** How much of the time the client's one thread was busy, 0 to 1. */
+  clientBusy: number;
+  /** Null for a sender to another server. */
+  walBytesPerMessage: number | null;
+  /** How long one call took. */
+  callMs: LatencySummary | null;
+}
+
+export interface SendsCell extends SendsPlan {
+  /** Of the PostgreSQL server, as in "17.10". */
+  postgres: string;
+  /** Null when there is an error, or it was not run. */
+  figures: SendsFigures | null;
+  /** Why it was not run: something that it needs is not installed. */
+  notRun: string | null;
+  /** Why there are no figures though it was run. */
+  error: string | null;
+}
+
+export interface SendsResults extends ResultsHead {
+  settings: ReportedSettings<SendsSettings>;
+  cells: SendsCell[];
+  /** True when it was stopped before all cells were run. */
+  interrupted: boolean;
+}
