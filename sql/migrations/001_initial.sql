@@ -3453,23 +3453,24 @@ return format(
   '(case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then pg_snapshot_xmax(%2$s) else %1$s.last_txid end, '
     || 'case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then -1 else %1$s.last_seq end)', "position", prev);
 
--- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
+-- The messages of the main part of the window, before a txid. Every segment of the ring has a scan of its own, which is made ready anew for each
+-- receive: so the bounds are variables, not expressions, and all columns are taken, as they lie in the table: both are most of what that costs.
 create function messages_of_window(source text, lane text, before text, condition text) returns text
 language sql
 immutable
 return format($sql$
   (
-    select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
+    select m.*
       from %1$s
        and m.lane = %3$s
-       and (m.txid, m.seq) > %5$s
+       and (m.txid, m.seq) > (after_txid, after_seq)
        and m.txid < %2$s
        and pg_visible_in_snapshot(m.txid, position.next_snapshot)
        and (m.consumer_id is null or m.consumer_id = reader)%4$s
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before, lane, condition, main_part_after('position', 'position.prev_snapshot'));
+$sql$, source, before, lane, condition);
 
 -- The condition that a message has not expired, for a queue whose messages may.
 create function not_expired(queue_id int) returns text
@@ -3487,17 +3488,19 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)', not_expired(queue_id));
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'before_txid', not_expired(queue_id));
 begin
   if kind = 'window' then
     return window_messages;
   elsif kind = 'late' then
     return format($sql$
+  select page.*
+    from (
   (
     select m.*
       from pg_snapshot_xip(position.prev_snapshot) as late(txid)
      cross join lateral (
-       select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
+       select m.*
          from message_%1$s m
         where m.lane = %2$s
           and m.txid = late.txid
@@ -3511,10 +3514,10 @@ begin
      limit max_messages
   )
   union all
-$sql$, queue_id, lane, not_expired(queue_id)) || window_messages;
+$sql$, queue_id, lane, not_expired(queue_id)) || window_messages || ') page limit max_messages';
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-  return format('(select m.* from (%s) m order by m.txid, m.seq)', (
+  return format('select m.* from (%s) m order by m.txid, m.seq limit max_messages', (
     select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));
@@ -3586,18 +3589,14 @@ begin
   return format($sql$
     return query
     with window_messages as materialized (
-      select *
-        from (
-          %2$s
-        ) page
-       limit max_messages
+      %2$s
     ),
     picked as (
       select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
              -- the length of a payload is known without reading it
              case
-               when max_bytes is null or (select sum(octet_length(s.payload)) < max_bytes from window_messages s) then count(*)::int
-               else (select messages_within(array_agg(octet_length(s.payload)), max_bytes) from window_messages s)
+               when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
+               else messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
              end as messages
         from window_messages w
       having count(*) > 0
@@ -3611,18 +3610,17 @@ begin
       select current_segment, reader, %4$s, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
              -- a window is stored once per segment, its further batches refer to it
-             case when not k.keeps_window then position.prev_snapshot end,
-             case when not k.keeps_window then position.next_snapshot end,
-             case when k.keeps_window then position.window_n else position.n + 1 end,
-             case when not k.keeps_window then position.window_segments end,
-             case when not k.keeps_window then position.window_mins end,
-             case when not k.keeps_window then position.window_maxs end,
+             case when not keeps_window then position.prev_snapshot end,
+             case when not keeps_window then position.next_snapshot end,
+             case when keeps_window then position.window_n else position.n + 1 end,
+             case when not keeps_window then position.window_segments end,
+             case when not keeps_window then position.window_mins end,
+             case when not keeps_window then position.window_maxs end,
              p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, %6$s, %3$s,
              -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
              (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, started, clock_timestamp() + lease,
              rate_from + p.messages * rate_step
         from picked p,
-             (select position.segment = current_segment and attempt_no = 1 and position.window_n is not null) as k(keeps_window),
              -- offset 0: evaluated once
              (
                select case when position.n %% 64 = 0
@@ -3655,12 +3653,12 @@ begin
     return '';
   end if;
   return format($parts$
-    if attempt_no = 1 and position.last_txid >= pg_snapshot_xmax(position.prev_snapshot) then
+    if attempt_no = 1 and not is_among_late then
       if position.window_segments is null then
         select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
           from find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
         -- stored again, with what was found out
-        position.window_n := null;
+        keeps_window := false;
       end if;
       from_txid := position.last_txid;
       loop
@@ -3871,9 +3869,17 @@ begin
       position.window_mins := null;
       position.window_maxs := null;
     end if;
+    keeps_window := attempt_no = 1 and position.segment = current_segment;
+    before_txid := pg_snapshot_xmax(position.next_snapshot);
+    after_txid := pg_snapshot_xmax(position.prev_snapshot);
+    after_seq := -1;
+    is_among_late := position.last_txid < after_txid;
+    if not is_among_late then
+      after_txid := position.last_txid;
+      after_seq := position.last_seq;
+    end if;
     %4$s
-    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
-       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
+    if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
       %5$s
     else
       %6$s
@@ -3949,6 +3955,11 @@ declare
   rate_step interval;
   limits record;
   is_there boolean;
+  keeps_window boolean;
+  is_among_late boolean;
+  after_txid xid8;
+  after_seq bigint;
+  before_txid xid8;
   from_txid xid8;
   part record;
   lanes int[];

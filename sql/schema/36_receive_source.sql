@@ -10,23 +10,24 @@ return format(
   '(case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then pg_snapshot_xmax(%2$s) else %1$s.last_txid end, '
     || 'case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then -1 else %1$s.last_seq end)', "position", prev);
 
--- The messages after the position of the cursor that were sent from the end of prev_snapshot on, before a txid.
+-- The messages of the main part of the window, before a txid. Every segment of the ring has a scan of its own, which is made ready anew for each
+-- receive: so the bounds are variables, not expressions, and all columns are taken, as they lie in the table: both are most of what that costs.
 create function messages_of_window(source text, lane text, before text, condition text) returns text
 language sql
 immutable
 return format($sql$
   (
-    select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
+    select m.*
       from %1$s
        and m.lane = %3$s
-       and (m.txid, m.seq) > %5$s
+       and (m.txid, m.seq) > (after_txid, after_seq)
        and m.txid < %2$s
        and pg_visible_in_snapshot(m.txid, position.next_snapshot)
        and (m.consumer_id is null or m.consumer_id = reader)%4$s
      order by m.lane, m.txid, m.seq
      limit max_messages
   )
-$sql$, source, before, lane, condition, main_part_after('position', 'position.prev_snapshot'));
+$sql$, source, before, lane, condition);
 
 -- The condition that a message has not expired, for a queue whose messages may.
 create function not_expired(queue_id int) returns text
@@ -44,17 +45,19 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'pg_snapshot_xmax(position.next_snapshot)', not_expired(queue_id));
+  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'before_txid', not_expired(queue_id));
 begin
   if kind = 'window' then
     return window_messages;
   elsif kind = 'late' then
     return format($sql$
+  select page.*
+    from (
   (
     select m.*
       from pg_snapshot_xip(position.prev_snapshot) as late(txid)
      cross join lateral (
-       select m.txid, m.seq, m.id, m.attempt, m.key, m.type, m.payload, m.headers, m.created_at
+       select m.*
          from message_%1$s m
         where m.lane = %2$s
           and m.txid = late.txid
@@ -68,10 +71,10 @@ begin
      limit max_messages
   )
   union all
-$sql$, queue_id, lane, not_expired(queue_id)) || window_messages;
+$sql$, queue_id, lane, not_expired(queue_id)) || window_messages || ') page limit max_messages';
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-  return format('(select m.* from (%s) m order by m.txid, m.seq)', (
+  return format('select m.* from (%s) m order by m.txid, m.seq limit max_messages', (
     select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));

@@ -33,18 +33,14 @@ begin
   return format($sql$
     return query
     with window_messages as materialized (
-      select *
-        from (
-          %2$s
-        ) page
-       limit max_messages
+      %2$s
     ),
     picked as (
       select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
              -- the length of a payload is known without reading it
              case
-               when max_bytes is null or (select sum(octet_length(s.payload)) < max_bytes from window_messages s) then count(*)::int
-               else (select messages_within(array_agg(octet_length(s.payload)), max_bytes) from window_messages s)
+               when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
+               else messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
              end as messages
         from window_messages w
       having count(*) > 0
@@ -58,18 +54,17 @@ begin
       select current_segment, reader, %4$s, position.n + 1,
              make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
              -- a window is stored once per segment, its further batches refer to it
-             case when not k.keeps_window then position.prev_snapshot end,
-             case when not k.keeps_window then position.next_snapshot end,
-             case when k.keeps_window then position.window_n else position.n + 1 end,
-             case when not k.keeps_window then position.window_segments end,
-             case when not k.keeps_window then position.window_mins end,
-             case when not k.keeps_window then position.window_maxs end,
+             case when not keeps_window then position.prev_snapshot end,
+             case when not keeps_window then position.next_snapshot end,
+             case when keeps_window then position.window_n else position.n + 1 end,
+             case when not keeps_window then position.window_segments end,
+             case when not keeps_window then position.window_mins end,
+             case when not keeps_window then position.window_maxs end,
              p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, %6$s, %3$s,
              -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
              (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, started, clock_timestamp() + lease,
              rate_from + p.messages * rate_step
         from picked p,
-             (select position.segment = current_segment and attempt_no = 1 and position.window_n is not null) as k(keeps_window),
              -- offset 0: evaluated once
              (
                select case when position.n %% 64 = 0
@@ -102,12 +97,12 @@ begin
     return '';
   end if;
   return format($parts$
-    if attempt_no = 1 and position.last_txid >= pg_snapshot_xmax(position.prev_snapshot) then
+    if attempt_no = 1 and not is_among_late then
       if position.window_segments is null then
         select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
           from find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
         -- stored again, with what was found out
-        position.window_n := null;
+        keeps_window := false;
       end if;
       from_txid := position.last_txid;
       loop

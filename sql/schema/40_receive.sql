@@ -63,9 +63,17 @@ begin
       position.window_mins := null;
       position.window_maxs := null;
     end if;
+    keeps_window := attempt_no = 1 and position.segment = current_segment;
+    before_txid := pg_snapshot_xmax(position.next_snapshot);
+    after_txid := pg_snapshot_xmax(position.prev_snapshot);
+    after_seq := -1;
+    is_among_late := position.last_txid < after_txid;
+    if not is_among_late then
+      after_txid := position.last_txid;
+      after_seq := position.last_seq;
+    end if;
     %4$s
-    if position.last_txid < pg_snapshot_xmax(position.prev_snapshot)
-       and pg_snapshot_xmin(position.prev_snapshot) < pg_snapshot_xmax(position.prev_snapshot) then
+    if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
       %5$s
     else
       %6$s
@@ -141,6 +149,11 @@ declare
   rate_step interval;
   limits record;
   is_there boolean;
+  keeps_window boolean;
+  is_among_late boolean;
+  after_txid xid8;
+  after_seq bigint;
+  before_txid xid8;
   from_txid xid8;
   part record;
   lanes int[];

@@ -50,6 +50,17 @@ test("it counts bytes, not characters", async () => {
   expect(await receive(5)).toEqual([2, 2]);
 });
 
+test("messages without a payload count as nothing", async () => {
+  await makeQueue(a);
+  await a.query("select pgque.send('q', 't', payload) from unnest(array[null, '12345', '6', null]) as p(payload)");
+  const received = async (): Promise<string[]> => {
+    const { rows } = await a.query("select * from pgque.receive_messages('q', 'c', max_bytes => 5)");
+    return rows.map(({ payload }) => payload);
+  };
+  expect(await received()).toEqual([null, "12345"]);
+  expect(await received()).toEqual(["6", null]);
+});
+
 test("a receive of late messages, and one of a lane, are bounded too", async () => {
   await makeQueue(a, ["c"], { lane_by: "priority", lanes: 2 });
   const late = await database.connect();
