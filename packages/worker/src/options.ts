@@ -11,7 +11,7 @@ import type { Middleware } from "./middleware/middleware.ts";
 export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   /** Handlers at once in this worker. 1 to 10000. Default: 10. */
   concurrency?: number | undefined;
-  /** Most messages received and not handled yet, those being handled included. At least `concurrency`, at most 100000. Default: twice `concurrency`. */
+  /** Most messages received and not handled yet, those being handled included. At least `concurrency`, at most 100000. Default: twice `concurrency`, with `batch` `batchSize` times one more than `concurrency`. */
   prefetch?: number | undefined;
   /**
    * Most bytes of payloads, as UTF-8, received and not handled yet: no more is received while there are so many, so it is less than this and one
@@ -30,7 +30,7 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   /**
    * A heartbeat every so many milliseconds, while there is something to keep, that counts for three times as long. A crashed worker's messages
    * come back when both this and `leaseMs` have run out. A handler that blocks the event loop for longer than that loses its message to
-   * another worker. 100 to 3600000, less than `leaseMs`. Default: 5000.
+   * another worker. 100 to 3600000, at most `leaseMs`. Default: 5000.
    */
   heartbeatIntervalMs?: number | undefined;
   /**
@@ -61,8 +61,8 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   /** What becomes of messages of a type that there is no handler for: tried again, for a newer version of the worker; acked; dead letters. Default: `retry`. */
   unknownType?: "retry" | "ack" | "deadLetter" | undefined;
   /**
-   * The signal of a handler that takes longer is aborted, and the message tried again, in milliseconds. A handler that does not heed it goes on, and keeps
-   * its place. 1 to 604800000 (7 days). Default: none.
+   * In milliseconds: the signal of a handler that takes longer is aborted. What it comes to within a second after that counts; otherwise the message is
+   * tried again, and a handler that does not heed the signal goes on and keeps its place. 1 to 604800000 (7 days). Default: none.
    */
   timeLimitMs?: number | undefined;
   /** A failed message that was sent longer ago becomes a dead letter, in milliseconds. 1 to 315360000000 (10 years). Default: none. */
