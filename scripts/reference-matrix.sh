@@ -17,7 +17,7 @@ matrix=(
   "xmin-800 --repeat 1"
   "xmin-horizons --horizons $horizons --duration 30 --repeat 3"
   "xmin-saturated --rate 0 --duration 30 --repeat 3"
-  "engine engine --repeat 1"
+  "engine engine --figures send,finish,wal,idle,latency,backlog,rotation --repeat 1"
   "engine-features engine --figures features,queues --repeat 1"
   "sends sends"
   "drain drain --systems pgque,graphile-worker,bullmq"

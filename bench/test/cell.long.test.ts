@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { none } from "#src/horizons/none";
 import { repeatableRead } from "#src/horizons/repeatable-read";
@@ -7,7 +8,7 @@ import { openServer, type Server } from "#src/server";
 import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";
 import { pgque } from "#src/systems/pgque";
 import { skipLocked } from "#src/systems/skip-locked";
-import type { System } from "#src/systems/system";
+import type { Send, System } from "#src/systems/system";
 
 let server: Server;
 let settings: Settings;
@@ -60,6 +61,44 @@ test("a system that finishes more than was sent makes the cell invalid", async (
   expect(invalidity(evidenceOf(measured, settings))).toMatch(/^invalid: \d+ messages finished, but only \d+ sent$/);
 });
 
+test("a system that hands out a message twice makes the cell invalid, though it counts right", async () => {
+  const repeating: System = {
+    ...skipLocked,
+    async open(workload) {
+      const { tally } = workload;
+      const once = tally.received.bind(tally);
+      tally.received = (dueMs) => {
+        once(dueMs);
+        once(dueMs);
+      };
+      return skipLocked.open(workload);
+    },
+  };
+  const measured = await measureXmin(server, repeating, none, { ...settings, ...pacing(200) }, hooks, never);
+  expect(invalidity(evidenceOf(measured, settings))).toMatch(
+    /^invalid: \d+ messages were sent, but \d+ received: some came twice$/,
+  );
+});
+
+test("what was due and could not be sent in time is counted, and its wait is in the latency", async () => {
+  const slow: System = {
+    ...skipLocked,
+    async open(workload) {
+      const running = await skipLocked.open(workload);
+      const send = running.send.map((one): Send => async (payloads) => {
+        await sleep(400);
+        return one(payloads);
+      });
+      return { ...running, send };
+    },
+  };
+  const measured = await measureXmin(server, slow, none, { ...settings, ...pacing(200) }, hooks, never);
+  const { details, latencyMs } = figures(measured);
+  // 200 are due, and each producer comes to three at most
+  expect(details?.unsent).toBeGreaterThan(150);
+  expect(latencyMs?.p50).toBeGreaterThan(100);
+});
+
 test("a system whose consumer fails fails the cell with its reason, and leaves no database behind", async () => {
   const failing: System = {
     ...skipLocked,
@@ -77,11 +116,14 @@ test("a system whose consumer fails fails the cell with its reason, and leaves n
 });
 
 test("a paced cell whose harness was late is invalid", () => {
-  const evidence = { enqueued: 10, dequeued: 10, transactionIds: 5, paced: true, lateMsP99: 80 };
+  const evidence = { enqueued: 10, dequeued: 10, transactionIds: 5, paced: true, lateMsP99: 80, mismatch: null };
   expect(invalidity(evidence)).toContain("the harness was 80 ms late");
   expect(invalidity({ ...evidence, lateMsP99: 3 })).toBeNull();
   expect(invalidity({ ...evidence, lateMsP99: 3, transactionIds: 0 })).toContain("no transaction");
   expect(invalidity({ ...evidence, lateMsP99: 3, transactionIds: null })).toBeNull();
+  expect(invalidity({ ...evidence, lateMsP99: 3, mismatch: "1 of 10 messages were lost" })).toBe(
+    "invalid: 1 of 10 messages were lost",
+  );
 });
 
 function pacing(rate: number): Pick<Settings, "mode" | "rate" | "sendBatch"> {

@@ -23,6 +23,23 @@ test("a stall delays calls but neither drops them nor moves their due times, and
   expect(latency.summary()?.p95).toBeGreaterThan(100);
 });
 
+test("what a call takes makes the next one late, and not this process", async () => {
+  const startMs = performance.now();
+  let slowEndedMs = 0;
+  const delays: number[] = [];
+  const lateness = { record: (ms: number): void => void delays.push(ms) };
+  const began: number[] = [];
+  const call = async (): Promise<void> => {
+    began.push(performance.now());
+    if (began.length !== 5) return;
+    await sleep(200);
+    slowEndedMs = performance.now();
+  };
+  await paced({ startMs, everyMs: 5, endMs: startMs + 100 }, call, lateness, never);
+  expect(delays).toHaveLength(20);
+  expect(delays[5]).toBeLessThanOrEqual((began[5] ?? 0) - slowEndedMs);
+});
+
 test("no call comes before its time", async () => {
   const startMs = performance.now();
   let early = 0;

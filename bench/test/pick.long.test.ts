@@ -4,6 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runPick } from "#src/pick/pick";
 import { pickerNames } from "#src/pick/pickers/registry";
+import { silent } from "#src/scenario/progress";
 
 let folder: string;
 beforeAll(async () => {
@@ -25,4 +26,18 @@ test("every way to pick does each job once, by priority", { timeout: 240_000 }, 
   const text = await readFile(path.join(folder, "report.md"), "utf8");
   expect(text).toMatch(/^\| skip-locked \| [\d.]+ s \| 15\.6 s \|/m);
   expect(report()).toMatch(/^pgque-batch /m);
+});
+
+test("what was measured is kept when the run fails", async () => {
+  const failing = {
+    ...silent,
+    stepDone() {
+      throw new Error("the terminal is gone");
+    },
+  };
+  const options = { quick: true, jobs: 50, workers: 2, systems: ["pgque", "skip-locked"], resultsFolder: folder };
+  await expect(runPick(options, { progress: failing })).rejects.toThrow("the terminal is gone");
+  const { cells, interrupted } = JSON.parse(await readFile(path.join(folder, "results.json"), "utf8"));
+  expect(cells.map(({ system }: { system: string }) => system)).toEqual(["pgque"]);
+  expect(interrupted).toBe(true);
 });

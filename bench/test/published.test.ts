@@ -54,9 +54,5 @@ test("latency is compared at the lowest rate of the run", () => {
     notRun: [],
   });
   const { rows } = latencyPublished([row("pgque", 1000, 80), row("pgque", 1, 8), row("graphile-worker", 1, 6)]);
-  expect(rows.map((cells) => cells.at(-1))).toEqual([
-    "6.00 ms (graphile-worker, 1/s)",
-    "4.00 ms (pgque, 1/s)",
-    "4.00 ms (pgque, 1/s)",
-  ]);
+  expect(rows.map((cells) => cells.at(-1))).toEqual(["6.00 ms (graphile-worker, 1/s)", "not run", "not run"]);
 });

@@ -7,7 +7,6 @@ import { driftsOf, type Drift } from "#src/soak/drift";
 import type { SoakSample } from "#src/soak/soak-samples";
 import { resolveSoakSettings, type SoakOptions } from "#src/soak/soak-settings";
 import { soakInvalidity, type SoakEvidence } from "#src/soak/soak-verdict";
-import { SoakWatch } from "#src/soak/soak-watch";
 
 const quiet: Omit<SoakSample, "seconds"> = {
   phase: "soak",
@@ -148,27 +147,6 @@ test("what is not sampled, or not kept in PostgreSQL, is not judged", () => {
   const unseen = samplesOf(() => ({ serverMemoryBytes: null }));
   const measures = driftsOf(unseen, { inPostgres: false, rate: 800 }).map(({ measure }) => measure);
   expect(measures).toEqual(["latencyP99Ms", "clientRssBytes", "clientHeapBytes"]);
-});
-
-test.each<[string, number[], number[], string | null]>([
-  ["each once, in any order", [1.25, 2.5, 3.75], [3.75, 1.25, 2.5], null],
-  ["one too few", [1, 2, 3], [1, 3], "1 of 3 messages were lost"],
-  ["one too many", [1, 2], [1, 2, 2], "2 messages were sent, but 3 received: some came twice"],
-  ["one lost and one twice", [1, 2, 3, 4], [1, 2, 2, 4], "of 4 messages some were lost, and as many others came twice"],
-  ["evenly spaced ones", [1, 2, 3, 4], [2, 2, 3, 3], "of 4 messages some were lost, and as many others came twice"],
-])("messages are matched one by one: %s", (_name, sent, received, mismatch) => {
-  const watch = new SoakWatch();
-  for (const dueMs of sent) watch.sent(1, dueMs);
-  for (const dueMs of received) watch.received(dueMs, 1);
-  expect(watch.mismatch()).toBe(mismatch);
-});
-
-test("messages of one send are due at one time, and a payload tells it to the microsecond", () => {
-  const watch = new SoakWatch();
-  const dueMs = 86_400_000.123_456;
-  watch.sent(3, dueMs);
-  for (let n = 0; n < 3; n += 1) watch.received(Number(dueMs.toFixed(3)), 1);
-  expect(watch.mismatch()).toBeNull();
 });
 
 const kept: SoakEvidence = {

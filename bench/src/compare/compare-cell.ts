@@ -21,25 +21,30 @@ export async function measureCompared(
   };
   const saturated = await part("saturated");
   const paced = await part("paced");
+  const { inPostgres } = saturated;
   return {
-    clean: saturatedFigures(saturated.clean),
+    clean: saturatedFigures(saturated.clean, inPostgres),
     held: {
-      ...saturatedFigures(saturated.held),
-      deadTuples: saturated.dead.total,
-      bytes: saturated.held.last.bytes,
+      ...saturatedFigures(saturated.held, inPostgres),
+      deadTuples: inPostgres ? saturated.dead.total : null,
+      bytes: inPostgres ? saturated.held.last.bytes : null,
     },
     latencyMs: paced.clean.latency,
     latencyHeldMs: paced.held.latency,
   };
 }
 
-function saturatedFigures({ first, last, seconds, serverCpuSeconds }: PhaseMeasurement<unknown>): SaturatedFigures {
+function saturatedFigures(
+  { first, last, seconds, serverCpuSeconds, harnessBusy }: PhaseMeasurement<unknown>,
+  inPostgres: boolean,
+): SaturatedFigures {
   const finished = last.dequeued - first.dequeued;
   const perMessage = (figure: number): number | null => (finished === 0 ? null : figure / finished);
   return {
     sentPerSecond: (last.enqueued - first.enqueued) / seconds,
     finishedPerSecond: finished / seconds,
-    walBytesPerMessage: perMessage(last.walBytes - first.walBytes),
+    walBytesPerMessage: inPostgres ? perMessage(last.walBytes - first.walBytes) : null,
     serverCpuMicrosPerMessage: serverCpuSeconds === null ? null : perMessage(serverCpuSeconds * 1_000_000),
+    harnessBusy,
   };
 }

@@ -41,10 +41,16 @@ export const moreColumns: Column<CompareRow>[] = [
   { head: "held", cell: figure(({ held }) => held.sentPerSecond, whole) },
   { head: "server CPU/message", cell: figure(({ clean }) => clean.serverCpuMicrosPerMessage, micros) },
   { head: "held", cell: figure(({ held }) => held.serverCpuMicrosPerMessage, micros) },
+  { head: "harness busy", cell: figure(({ clean }) => clean.harnessBusy, percent) },
+  { head: "held", cell: figure(({ held }) => held.harnessBusy, percent) },
   { head: "latency p50, held", cell: figure(({ latencyHeldMs }) => latencyHeldMs?.p50, ms) },
   { head: "p99, held", cell: figure(({ latencyHeldMs }) => latencyHeldMs?.p99, ms) },
   { head: "on disk, held", cell: figure(({ held }) => held.bytes, bytes) },
 ];
+
+function percent(share: number): string {
+  return `${whole(share * 100)} %`;
+}
 
 function micros(value: number): string {
   return `${whole(value)} µs`;

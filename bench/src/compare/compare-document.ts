@@ -25,7 +25,7 @@ export function compareDocument(results: CompareResults): Document {
       reportRows("More of the same", moreColumns, rows, textColumns),
       ...paragraph(
         prose(
-          "*Latency*: from when a message was due to be sent until a consumer had it in hand, at a rate that leaves consumers idle. *WAL* and *server CPU*: of PostgreSQL, for each finished message, with all that sending it cost. *Dead tuples*: in all tables of the system, when the load has stopped and the holder still holds.",
+          "*Latency*: from when a message was due to be sent until a consumer had it in hand, at a rate that leaves consumers idle. *WAL* and *server CPU*: for each finished message, with all that sending it cost; the CPU is that of PostgreSQL, and of Redis where a system has one. *Harness busy*: how much of the time the one thread of JavaScript that all senders and consumers of a system share was, near to 100 % it limits the rate, and the server could do more. *Dead tuples*: in all tables of the system, when the load has stopped and the holder still holds.",
         ),
       ),
       ...closing(

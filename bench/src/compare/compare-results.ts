@@ -13,16 +13,19 @@ export interface ComparePlan {
 export interface SaturatedFigures {
   sentPerSecond: number;
   finishedPerSecond: number;
-  /** Null without finished messages. */
+  /** Null without finished messages, and of a system that keeps nothing in PostgreSQL. */
   walBytesPerMessage: number | null;
   /** Null where the server's processes cannot be looked at. */
   serverCpuMicrosPerMessage: number | null;
+  /** How much of the time the harness's one thread was busy, 0 to 1: near to 1 it is what limits the rate. */
+  harnessBusy: number;
 }
 
 /** What was measured. Null: could not be. */
 export interface CompareFigures {
   clean: SaturatedFigures;
-  held: SaturatedFigures & { deadTuples: number; bytes: number };
+  /** Dead tuples and bytes: null of a system that keeps nothing in PostgreSQL. */
+  held: SaturatedFigures & { deadTuples: number | null; bytes: number | null };
   /** From when a message was due to be sent until a consumer had it in hand, at a rate that leaves consumers idle. */
   latencyMs: LatencySummary | null;
   /** The same with the horizon held. */

@@ -38,7 +38,8 @@ const compare: Scenario<CompareOptions, CompareSettings, ComparePlan, CompareCel
     outcomeText(
       cell,
       ({ clean, held }) =>
-        `${whole(clean.finishedPerSecond)}/s, held ${whole(held.finishedPerSecond)}/s, ${whole(held.deadTuples)} dead tuples`,
+        `${whole(clean.finishedPerSecond)}/s, held ${whole(held.finishedPerSecond)}/s` +
+        (held.deadTuples === null ? "" : `, ${whole(held.deadTuples)} dead tuples`),
     ),
 };
 

@@ -1,4 +1,5 @@
 import { quotient } from "../measure/quotient.ts";
+import { disturbed } from "../report/disturbed.ts";
 import { ratio, spread } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
 import { spreadOf } from "../report/summary.ts";
@@ -84,7 +85,9 @@ export function drainOutcomes(rows: DrainRow[]): TargetOutcome[] {
   return rows.flatMap((row) => {
     const { target, name } = row.system;
     const what = `${processesText(row.processes)}, ${reference} / ${name}`;
-    return target === undefined ? [] : [outcomeOf(what, target, ratio, { ...row, measured: row.ratio })];
+    const pgque = rows.find((one) => one.system.name === reference && one.processes === row.processes);
+    const errors = [...row.errors, ...(pgque?.errors ?? [])];
+    return target === undefined ? [] : [outcomeOf(what, target, ratio, { ...row, errors, measured: row.ratio })];
   });
 }
 
@@ -101,11 +104,15 @@ function growthLines({ system, processes, measured }: DrainRow): string[] {
 }
 
 /** All that the reader should know of the run before the numbers. */
-export function drainCaveats({ settings, interrupted }: DrainResults): string[] {
+export function drainCaveats({ settings, machine, cells, interrupted }: DrainResults): string[] {
+  const measured = cells.flatMap(({ system, processes, figures }) =>
+    figures === null ? [] : [{ name: `${system}, ${processesText(processes)}`, ...figures }],
+  );
   return [
     ...(settings.indicative ? ["Indicative only: few messages, and once."] : []),
     "The workers share the cores with the servers: compare ratios, not rates.",
     ...(settings.embedded ? [] : ["On a server that was given: its own settings apply, other work on it counts."]),
+    ...disturbed(measured, machine.cores),
     ...(interrupted ? ["Interrupted: only what was measured until then."] : []),
   ];
 }

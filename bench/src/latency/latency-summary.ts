@@ -79,7 +79,9 @@ export function latencyOutcomes(rows: LatencyRow[]): TargetOutcome[] {
     }
     if (row.system.name !== against.system) return [];
     const what = `${name}, p50, ${reference} / ${against.system}`;
-    return [outcomeOf(what, against.target, ratio, { ...row, measured: row.ratio })];
+    const pgque = rows.find((one) => one.system.name === reference && one.messagesPerSecond === row.messagesPerSecond);
+    const errors = [...row.errors, ...(pgque?.errors ?? [])];
+    return [outcomeOf(what, against.target, ratio, { ...row, errors, measured: row.ratio })];
   });
 }
 

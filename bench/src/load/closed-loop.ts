@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { withPushed, type Drive, type Load } from "./load.ts";
+import type { Drive, Load } from "./load.ts";
 import { payloadDueAt } from "./payload.ts";
 import { saturate, timesOf, type Caller } from "./saturate.ts";
 
@@ -7,19 +7,18 @@ import { saturate, timesOf, type Caller } from "./saturate.ts";
  * Saturated: every producer sends again as soon as its last send has returned, every consumer receives again as soon as
  * its last batch is finished. Each of them is one tinybench task.
  */
-export const closedLoop: Drive = (load, seconds, signal) =>
-  withPushed(load.consumers, async () => {
-    const pulled = load.consumers.kind === "pulled" ? load.consumers.receive : [];
-    const callers: Caller[] = [
-      ...load.send.map((send, index) => ({ name: `send ${index + 1}`, call: () => sendOnce(load, send) })),
-      ...pulled.map((receive, index) => ({
-        name: `receive ${index + 1}`,
-        call: () => receiveOnce(load, receive, signal),
-      })),
-    ];
-    const tasks = await saturate(callers, seconds, signal);
-    return { send: timesOf(tasks, "send"), receiveAndFinish: timesOf(tasks, "receive") };
-  });
+export const closedLoop: Drive = async (load, seconds, signal) => {
+  const pulled = load.consumers.kind === "pulled" ? load.consumers.receive : [];
+  const callers: Caller[] = [
+    ...load.send.map((send, index) => ({ name: `send ${index + 1}`, call: () => sendOnce(load, send) })),
+    ...pulled.map((receive, index) => ({
+      name: `receive ${index + 1}`,
+      call: () => receiveOnce(load, receive, signal),
+    })),
+  ];
+  const tasks = await saturate(callers, seconds, signal);
+  return { send: timesOf(tasks, "send"), receiveAndFinish: timesOf(tasks, "receive") };
+};
 
 async function sendOnce(load: Load, send: Load["send"][number]): Promise<void> {
   const dueMs = performance.now();

@@ -28,10 +28,10 @@ export interface DriveResult {
   receiveAndFinish: CallTimes | null;
 }
 
-/** Runs a load for so many seconds. Returns when nothing is under way any more. */
+/** Runs a load for so many seconds, whose consumers are started if they run themselves. Returns when what it called itself has returned. */
 export type Drive = (load: Load, seconds: number, signal: AbortSignal) => Promise<DriveResult>;
 
-/** Consumers that run themselves are started for as long as `work` takes; the others are left to `work`. */
+/** Consumers that run themselves are started before `work` and stopped after it; the others are left to `work`. */
 export async function withPushed<T>(consumers: Consumers, work: () => Promise<T>): Promise<T> {
   if (consumers.kind === "pulled") return work();
   await consumers.start();

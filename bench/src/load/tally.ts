@@ -14,6 +14,8 @@ export class Tally {
   /** Told of every message by the time it was due. Default: nobody is. */
   watch: MessageWatch | null = null;
   enqueued = 0;
+  /** Were due and never sent, because the sends before them took until the time was up. */
+  unsent = 0;
   /** Finished messages only; an empty receive counts nothing. */
   dequeued = 0;
   /** From the time a message was meant to be sent until a consumer had it in hand. */
@@ -25,6 +27,12 @@ export class Tally {
   sent(messages: number, dueMs?: number): void {
     this.enqueued += messages;
     if (dueMs !== undefined) this.watch?.sent(messages, dueMs);
+  }
+
+  /** They were under way at least until now, which is what their latency counts as: to leave them out would make a stall look short. */
+  notSent(messages: number, dueMs: number): void {
+    this.unsent += messages;
+    this.latency.record(performance.now() - dueMs);
   }
 
   received(dueMs: number): void {

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import os from "node:os";
 import type { CpuClock } from "./server-cpu.ts";
 
@@ -48,6 +49,21 @@ export class CpuUse {
 
 /** Of all cores together, everything but idling. */
 function machineSeconds(): number {
+  return process.platform === "linux" ? linuxSeconds() : elsewhereSeconds();
+}
+
+/** As the kernel has it in /proc/stat, in hundredths of a second. `os.cpus()` leaves out soft interrupts, and what a hypervisor took away. */
+function linuxSeconds(): number {
+  const [total = ""] = readFileSync("/proc/stat", "utf8").split("\n", 1);
+  const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = total
+    .trim()
+    .split(/\s+/)
+    .slice(1)
+    .map(Number);
+  return (user + nice + system + irq + softirq + steal) / 100;
+}
+
+function elsewhereSeconds(): number {
   const ms = os.cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
   return ms.reduce((sum, core) => sum + core, 0) / 1000;
 }

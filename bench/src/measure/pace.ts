@@ -14,25 +14,25 @@ export interface Schedule {
  * A stall delays the calls behind it and shows in latencies measured from the due time; it never thins the schedule.
  * One call at a time, so that a caller may own one connection.
  *
- * `lateness` gets how late this process itself was: the delay of calls that had nothing before them to wait for.
+ * `lateness` gets how late this process itself was: after the time a call was due, or the end of the one before it, whichever came last.
  */
 export async function paced(
   schedule: Schedule,
   call: (dueMs: number) => Promise<void>,
-  lateness: Latencies,
+  lateness: Pick<Latencies, "record">,
   signal: AbortSignal,
 ): Promise<void> {
+  let freeMs = schedule.startMs;
   for (let n = 0; ; n++) {
     const dueMs = schedule.startMs + n * schedule.everyMs;
     if (dueMs >= schedule.endMs) return;
-    let waited = false;
     // Timers count whole milliseconds and round down: a call must not come before its time.
     for (let waitMs = dueMs - performance.now(); waitMs > 0; waitMs = dueMs - performance.now()) {
       await sleep(Math.ceil(waitMs), undefined, { signal });
-      waited = true;
     }
-    if (waited) lateness.record(performance.now() - dueMs);
+    lateness.record(performance.now() - Math.max(dueMs, freeMs));
     signal.throwIfAborted();
     await call(dueMs);
+    freeMs = performance.now();
   }
 }

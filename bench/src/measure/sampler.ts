@@ -109,11 +109,6 @@ export class Sampler {
     return sample;
   }
 
-  /** As of the last sample. */
-  get relations(): Relation[] {
-    return this.#relations ?? [];
-  }
-
   #addReclaimed(before: Relation[], after: Relation[]): void {
     const { bytes, rotations } = reclaimedBetween(before, after, this.#segments);
     this.#bytesReclaimed += bytes;

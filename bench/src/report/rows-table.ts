@@ -21,6 +21,18 @@ export function absence({ measured, errors, notRun }: MeasuredRow): string | nul
   return error === undefined ? `not run, because ${notRun[0] ?? "the run was stopped"}` : `error: ${error}`;
 }
 
+/** The first column says so too when some repeats of a row failed, lest the others pass for all of them. */
+function tellingFailures<Row extends MeasuredRow>([first, ...others]: Column<Row>[]): Column<Row>[] {
+  if (first === undefined) return [];
+  const cell = (row: Row): string => first.cell(row) + failedText(row);
+  return [{ ...first, cell }, ...others];
+}
+
+function failedText({ measured, errors }: MeasuredRow): string {
+  if (measured.length === 0 || errors.length === 0) return "";
+  return ` (${errors.length} of ${measured.length + errors.length} failed)`;
+}
+
 /** For a report; the first columns are text and say which row it is. */
 export function reportRows<Row extends MeasuredRow>(
   caption: string,
@@ -28,7 +40,7 @@ export function reportRows<Row extends MeasuredRow>(
   rows: Row[],
   textColumns: number,
 ): TableBlock {
-  return tableOf({ caption, columns, textColumns, absence }, rows);
+  return tableOf({ caption, columns: tellingFailures(columns), textColumns, absence }, rows);
 }
 
 /** The same for rows that say in their own way why they have no figures. */
@@ -56,16 +68,17 @@ export function terminalRows<Row extends MeasuredRow>(
   rows: Row[],
   textColumns: number,
 ): string {
+  const told = tellingFailures(columns);
   const table = plainTable(
-    columns.map(({ head }) => head),
+    told.map(({ head }) => head),
     textColumns,
   );
   for (const row of rows) {
     const absent = absence(row);
-    if (absent === null) table.push(columns.map(({ cell }) => cell(row)));
+    if (absent === null) table.push(told.map(({ cell }) => cell(row)));
     else {
-      const identity = columns.slice(0, textColumns).map(({ cell }) => cell(row));
-      table.push([...identity, { colSpan: columns.length - textColumns, content: absent }]);
+      const identity = told.slice(0, textColumns).map(({ cell }) => cell(row));
+      table.push([...identity, { colSpan: told.length - textColumns, content: absent }]);
     }
   }
   return table.toString();

@@ -4,6 +4,8 @@ import { firstIntervalMs, type FeedbackInterval } from "../horizons/feedback-int
 import { none } from "../horizons/none.ts";
 import { whileHeld } from "../horizons/while-held.ts";
 import { Background } from "../load/background.ts";
+import { withPushed } from "../load/load.ts";
+import { MessageBooks } from "../load/message-books.ts";
 import { openLoop } from "../load/open-loop.ts";
 import { countDeadTuples } from "../measure/relations.ts";
 import { systemNamed } from "../registry.ts";
@@ -36,6 +38,8 @@ export async function measureRetention(
   const own = queueSettings(settings);
   note("set-up");
   const bench = await openWorkbench(server, system, own);
+  const books = new MessageBooks();
+  bench.load.tally.watch = books;
   let tpcb: Tpcb | null = null;
   try {
     if (!bench.pgstattuple) throw new NotRun("dead tuples cannot be counted: the extension pgstattuple is missing");
@@ -45,13 +49,15 @@ export async function measureRetention(
     await server.checkpoint();
     return await whileHeld(await hold(bench, interval), async (holder) => {
       note("load");
-      const phase = await beside(bench, own, { tpcb: load, seconds: settings.seconds }, signal);
+      const phase = await withPushed(bench.load.consumers, () =>
+        beside(bench, own, { tpcb: load, seconds: settings.seconds }, signal),
+      );
       const slot = await holder.prove();
       const deadTuples = system.schema === null ? null : (await countDeadTuples(bench.admin, system.schema)).total;
       const tpcbDeadTuples = (await countDeadTuples(bench.admin, tpcbSchema)).total;
       const tables = await load.counts(phase.result);
       const buffers = await buffersPerIndexScan(await bench.connect("look-ups"), settings.scale);
-      requireValid(bench, phase);
+      requireValid(bench, phase, books);
       return { ...figuresOf(phase, deadTuples), slot, tables, tpcbDeadTuples, buffersPerIndexScan: buffers };
     });
   } finally {
@@ -111,7 +117,11 @@ function beside(
   return runPhase(bench, settings, { name: "load", drive, onSample: () => undefined }, signal);
 }
 
-function requireValid({ load }: Workbench, { result, first, last }: PhaseMeasurement<TpcbRun>): void {
+function requireValid(
+  { load }: Workbench,
+  { result, first, last }: PhaseMeasurement<TpcbRun>,
+  books: MessageBooks,
+): void {
   if (result.transactions === 0) throw new Error("the load has committed nothing");
   const reason = invalidity({
     enqueued: load.tally.enqueued,
@@ -119,6 +129,7 @@ function requireValid({ load }: Workbench, { result, first, last }: PhaseMeasure
     transactionIds: last.transactionIds - first.transactionIds,
     paced: true,
     lateMsP99: load.lateness.summary()?.p99 ?? null,
+    mismatch: books.surplus(),
   });
   if (reason !== null) throw new Error(reason);
 }

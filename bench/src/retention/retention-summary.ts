@@ -1,4 +1,5 @@
 import { quotient } from "../measure/quotient.ts";
+import { disturbed } from "../report/disturbed.ts";
 import type { Spread } from "../report/results.ts";
 import { spreadOf } from "../report/summary.ts";
 import type { RetentionFigures, RetentionResults } from "./retention-results.ts";
@@ -52,11 +53,15 @@ export function intervalText(name: string): string {
 }
 
 /** All that the reader should know of the run before the numbers. */
-export function retentionCaveats({ settings, interrupted }: RetentionResults): string[] {
+export function retentionCaveats({ settings, machine, cells, interrupted }: RetentionResults): string[] {
+  const measured = cells.flatMap(({ system, interval, figures }) =>
+    figures === null ? [] : [{ name: `${system}, ${interval}`, seconds: settings.seconds, ...figures }],
+  );
   return [
     ...(settings.indicative ? ["Indicative only: short cells, and few."] : []),
     "Not pgbench: the load is a Node client, and it shares the cores with the server; compare ratios, not rates.",
     ...(settings.embedded ? [] : ["On a server that was given: its own settings apply, other work on it counts."]),
+    ...disturbed(measured, machine.cores),
     ...(interrupted ? ["Interrupted: only what was measured until then."] : []),
   ];
 }

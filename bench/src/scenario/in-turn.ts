@@ -1,3 +1,4 @@
+import { closing } from "../closing.ts";
 import { whyNot } from "./not-run.ts";
 
 /** How the cells of one load are measured in turn. */
@@ -47,7 +48,7 @@ export async function inTurn<Plan extends object, Work, Figures>(
       figures: figures.get(cell) ?? null,
     }));
   } finally {
-    for (const { close } of running) await close();
+    await closing(...running.map(({ close }) => close))();
   }
 }
 

@@ -1,3 +1,4 @@
+import { Failure } from "../failure.ts";
 import { withCommand } from "../report/closing.ts";
 import { reportFiles } from "../report/files.ts";
 import { makeFolder, resultsFolder, writeFolder } from "../report/folder.ts";
@@ -56,6 +57,7 @@ export async function runScenario<
     scenario: scenario.name,
     startedAt: startedAt.toISOString(),
     machine: machine(),
+    ...(command === undefined ? {} : { command }),
     ...(majors.length > 1 ? { majors } : {}),
   };
   const results = scenario.results(head, settings, servers.open[0]);
@@ -64,6 +66,7 @@ export async function runScenario<
     results: scenario.results(head, settings, server),
     measured: [],
   }));
+  const failure = new Failure();
   try {
     const steps = onEachInTurn(scenario.plan(settings), parts, settings.repeat ?? 1);
     const planned = steps.map(({ step }) => step);
@@ -79,14 +82,19 @@ export async function runScenario<
       scenario.keep(results, one);
       progress.stepDone(scenario.measuredText(one));
     }
+  } catch (error) {
+    failure.note(error);
   } finally {
     progress.end();
-    await servers.close();
   }
-  for (const each of [results, ...parts.map((part) => part.results)]) each.interrupted = signal.aborted;
+  await servers.close().catch(failure.note);
+  for (const each of [results, ...parts.map((part) => part.results)])
+    each.interrupted = signal.aborted || failure.isNoted;
   const reports = reportFiles(withCommand(documentOf(scenario, parts, majors, baseline), command));
   const measured = parts.flatMap((part) => part.measured);
   await writeFolder(folder, results, { ...scenario.files?.(measured), ...reports });
+  // after what was measured until then is kept
+  await failure.check();
   return {
     results,
     folder,

@@ -1,3 +1,4 @@
+import { closing } from "../closing.ts";
 import { openDatabase } from "../database.ts";
 import { walPosition } from "../measure/wal-position.ts";
 import { meanBytes, orders, type Order } from "../load/order.ts";
@@ -112,9 +113,7 @@ export async function openWork(
   { synchronousCommit }: SendsSettings,
 ): Promise<{ work: SendsWork; close(): Promise<void> }> {
   const opened: { close?(): Promise<void> }[] = [];
-  const close = async (): Promise<void> => {
-    for (const one of opened.toReversed()) await one.close?.();
-  };
+  const close = (): Promise<void> => closing(...opened.toReversed().map((one) => async () => one.close?.()))();
   try {
     const database = await openDatabase(server, synchronousCommit);
     opened.push(database);

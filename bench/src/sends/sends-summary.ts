@@ -4,6 +4,7 @@ import type { Sender } from "../senders/sender.ts";
 import { quotient } from "../measure/quotient.ts";
 import type { Target } from "../scenario/target.ts";
 import { outcomeLine, outcomeOf, withoutFigures, type TargetOutcome } from "../targets/outcome.ts";
+import { disturbed } from "../report/disturbed.ts";
 import { bytes, ratio, spread, whole } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
 import type { SendsCell, SendsFigures, SendsPlan, SendsResults } from "./sends-results.ts";
@@ -121,13 +122,17 @@ export function sendsOutcomes(rows: SendsRow[]): TargetOutcome[] {
   return [...withTarget.values()].flatMap((own) => {
     const [{ sender, load }] = own as [SendsRow];
     const what = `${load.group}, ${ratioHead[load.group].replace("this", sender.name)}`;
-    return sender.target === undefined ? [] : [outcomeOfLoads(what, sender.target, own)];
+    const references = rows.filter((row) => row.load.group === load.group && row.sender.name === reference[load.group]);
+    return sender.target === undefined ? [] : [outcomeOfLoads(what, sender.target, own, references)];
   });
 }
 
 /** Of all loads: met when it is with each. */
-function outcomeOfLoads(what: string, target: Target, rows: SendsRow[]): TargetOutcome {
-  const reasons = { errors: rows.flatMap(({ errors }) => errors), notRun: rows.flatMap(({ notRun }) => notRun) };
+function outcomeOfLoads(what: string, target: Target, rows: SendsRow[], references: SendsRow[]): TargetOutcome {
+  const reasons = {
+    errors: [...rows, ...references].flatMap(({ errors }) => errors),
+    notRun: rows.flatMap(({ notRun }) => notRun),
+  };
   const none = withoutFigures(what, target, reasons);
   if (none !== null) return none;
   const medians = spreadOf(rows.map((row) => row.ratio?.median));
@@ -144,11 +149,15 @@ function outcomeOfLoads(what: string, target: Target, rows: SendsRow[]): TargetO
 }
 
 /** All that the reader should know of the run before the numbers. */
-export function sendsCaveats({ settings, interrupted }: SendsResults): string[] {
+export function sendsCaveats({ settings, machine, cells, interrupted }: SendsResults): string[] {
+  const measured = cells.flatMap(({ figures, ...load }) =>
+    figures === null ? [] : [{ name: `${load.system}, ${loadText(load)}`, ...figures }],
+  );
   return [
     ...(settings.indicative ? ["Indicative only: short, and once."] : []),
     "The client shares the cores with the servers: compare ratios, not rates.",
     ...(settings.embedded ? [] : ["On a server that was given: its own settings apply, other work on it counts."]),
+    ...disturbed(measured, machine.cores),
     ...(interrupted ? ["Interrupted: only what was measured until then."] : []),
   ];
 }

@@ -4,7 +4,7 @@ import type { CellPlan } from "../xmin/xmin-results.ts";
 import { bytes, clock, ms, whole } from "../report/format.ts";
 import { whileHeld } from "../horizons/while-held.ts";
 import { drain } from "../load/drain.ts";
-import type { DriveResult } from "../load/load.ts";
+import { withPushed, type DriveResult } from "../load/load.ts";
 import { openLoop } from "../load/open-loop.ts";
 import { flushStatistics } from "../measure/relations.ts";
 import type { StepContext } from "../scenario/scenario.ts";
@@ -46,7 +46,9 @@ export async function measureSoak(
     await horizon.check?.(bench.site);
     const { soak, dead } = await whileHeld(await horizon.hold(bench.site), async (holder) => {
       await holder.prove();
-      const soak = await phase(soakPhase, (stop) => openLoop(settings.rate)(bench.load, settings.seconds, stop));
+      const soak = await withPushed(bench.load.consumers, () =>
+        phase(soakPhase, (stop) => openLoop(settings.rate)(bench.load, settings.seconds, stop)),
+      );
       await holder.prove();
       await flushStatistics(bench.clients, server.major);
       return { soak, dead: await deadTuplesIn(bench.admin, system.schema, bench.pgstattuple) };

@@ -13,14 +13,14 @@ export interface SoakEvidence extends Omit<Evidence, "paced"> {
   seconds: number;
   /** Messages that were waiting when sending ended. */
   depthAtEnd: number;
-  /** See SoakWatch; after the queue was drained. */
+  /** See MessageBooks; after the queue was drained. */
   mismatch: string | null;
 }
 
 /** Why a soak's figures cannot be used; null when they can. */
 export function soakInvalidity(evidence: SoakEvidence): string | null {
   const { rate, seconds, enqueued, depthAtEnd, mismatch } = evidence;
-  const general = invalidity({ ...evidence, paced: true });
+  const general = invalidity({ ...evidence, mismatch: null, paced: true });
   if (general !== null) return general;
   if (enqueued < sentShareMin * rate * seconds) {
     return `invalid: expected ${rate} messages/s to be sent, got: ${(enqueued / seconds).toFixed(0)}/s, because sends took too long: give a lower rate, or more producers`;

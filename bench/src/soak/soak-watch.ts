@@ -1,23 +1,12 @@
-import type { MessageWatch } from "../load/tally.ts";
+import { MessageBooks } from "../load/message-books.ts";
 import { Latencies, type LatencySummary } from "../measure/histogram.ts";
 
-/**
- * Keeps books of messages in constant memory: how many, and a sum over all of what tells them apart, their due times. Two sums that are equal
- * belong to the same messages; one that was lost and another that came twice make them differ, where counts alone would agree.
- */
-export class SoakWatch implements MessageWatch {
+/** Books of all messages, and the latency of those of late. */
+export class SoakWatch extends MessageBooks {
   readonly #recent = new Latencies();
-  #sent = { messages: 0, sum: 0 };
-  #received = { messages: 0, sum: 0 };
 
-  sent(messages: number, dueMs: number): void {
-    this.#sent.messages += messages;
-    this.#sent.sum = (this.#sent.sum + Math.imul(messages, fingerprint(dueMs))) | 0;
-  }
-
-  received(dueMs: number, latencyMs: number): void {
-    this.#received.messages += 1;
-    this.#received.sum = (this.#received.sum + fingerprint(dueMs)) | 0;
+  override received(dueMs: number, latencyMs = 0): void {
+    super.received(dueMs);
     this.#recent.record(latencyMs);
   }
 
@@ -25,24 +14,4 @@ export class SoakWatch implements MessageWatch {
   takeLatency(): LatencySummary | null {
     return this.#recent.take();
   }
-
-  /** What is wrong when nothing is under way any more; null when each message that was sent has come once. */
-  mismatch(): string | null {
-    const [sent, received] = [this.#sent.messages, this.#received.messages];
-    if (received < sent) return `${sent - received} of ${sent} messages were lost`;
-    if (received > sent) return `${sent} messages were sent, but ${received} received: some came twice`;
-    return this.#sent.sum === this.#received.sum
-      ? null
-      : `of ${sent} messages some were lost, and as many others came twice`;
-  }
-}
-
-/** Of a due time as a payload has it, to the microsecond: spread, so that sums of different messages are not equal for being evenly spaced. */
-function fingerprint(dueMs: number): number {
-  const micros = Math.round(Number.parseFloat(dueMs.toFixed(3)) * 1000);
-  const folded = (micros % 2 ** 32) ^ Math.floor(micros / 2 ** 32);
-  // the finalizer of MurmurHash3
-  const once = Math.imul(folded ^ (folded >>> 16), 0x85_eb_ca_6b);
-  const twice = Math.imul(once ^ (once >>> 13), 0xc2_b2_ae_35);
-  return twice ^ (twice >>> 16);
 }

@@ -1,5 +1,5 @@
 import type { BullBackend, BullQueue } from "../workers/bullmq-backend.ts";
-import type { Failure } from "../workers/failure.ts";
+import type { Failure } from "../failure.ts";
 import { pushed } from "./pushed.ts";
 import type { Consumers, Send, Workload } from "./system.ts";
 

@@ -1,7 +1,7 @@
 import { bullmqPackage, onPostgres } from "../workers/bullmq-backend.ts";
-import { Failure } from "../workers/failure.ts";
+import { Failure } from "../failure.ts";
 import { bullmqConsumers, bullmqSend, bullmqWorkerSettings } from "./bullmq-load.ts";
-import { closing } from "./closing.ts";
+import { closing } from "../closing.ts";
 import type { System } from "./system.ts";
 import { tunedSetting, tuneAutovacuum } from "./tuned.ts";
 

@@ -1,9 +1,9 @@
 import { processCpu } from "../measure/server-cpu.ts";
 import { startRedis, type RedisServer } from "../senders/redis-server.ts";
 import { onRedis, type BullBackend, type BullQueue } from "../workers/bullmq-backend.ts";
-import { Failure } from "../workers/failure.ts";
+import { Failure } from "../failure.ts";
 import { bullmqConsumers, bullmqSend, bullmqWorkerSettings } from "./bullmq-load.ts";
-import { closing } from "./closing.ts";
+import { closing } from "../closing.ts";
 import type { System } from "./system.ts";
 
 /** BullMQ on a Redis of its own. */

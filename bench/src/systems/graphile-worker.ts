@@ -1,7 +1,7 @@
-import { Failure } from "../workers/failure.ts";
+import { Failure } from "../failure.ts";
 import { connectGraphile, graphileTask, graphileUtils } from "../workers/graphile-worker.ts";
 import { openPool } from "../workers/pg-store.ts";
-import { closing } from "./closing.ts";
+import { closing } from "../closing.ts";
 import { pushed } from "./pushed.ts";
 import type { Send, System } from "./system.ts";
 import { tunedSetting, tuneAutovacuum } from "./tuned.ts";

@@ -1,6 +1,6 @@
 import { dueOf } from "../load/payload.ts";
 import { peer } from "../senders/peer.ts";
-import { Failure } from "../workers/failure.ts";
+import { Failure } from "../failure.ts";
 import { pulled } from "./pulled.ts";
 import type { System } from "./system.ts";
 import { tunedSetting, tuneAutovacuum } from "./tuned.ts";

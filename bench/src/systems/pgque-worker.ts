@@ -1,16 +1,16 @@
 import { defineQueue, Pgque, type Queue } from "@pgque/client";
 import { Worker } from "@pgque/worker";
 import { dueOf } from "../load/payload.ts";
-import { prepareQueue, producer, queue as queueName, consumerName } from "./pgque.ts";
-import type { Consumers, System, Workload } from "./system.ts";
+import { prepareQueue, queue as queueName, consumerName } from "./pgque.ts";
+import type { Consumers, Send, System, Workload } from "./system.ts";
 
 /** Pgque with its worker: leases, heartbeats, settling and maintenance as in a service. */
 export const pgqueWorker: System = {
   name: "pgque-worker",
   summary:
-    "Pgque with @pgque/worker: sends as pgque does, handlers that do nothing, batches received and settled by workers",
+    "Pgque with @pgque/client and @pgque/worker: send or sendMany, handlers that do nothing, batches received and settled by workers",
   settings: [
-    "a worker for each consumer, all on one pool of four connections a worker: what pgque worker opens",
+    "a worker for each consumer, all on one pool of four connections a worker, which is what pgque worker opens, and one a producer",
     "concurrency and batch size are the run's batch size, prefetch twice that: the next batch comes while one is handled",
     "a message counts as finished when its handler returns; a batch is settled in one call after its last",
     "woken by NOTIFY when idle; would poll every 10 ms, as the harness does for the other systems, where that does not arrive",
@@ -21,13 +21,20 @@ export const pgqueWorker: System = {
     await prepareQueue(workload);
     const pgque = new Pgque({
       connectionString: workload.url,
-      max: 4 * workload.consumers,
+      max: 4 * workload.consumers + workload.producers,
       application_name: "worker",
     });
     const queue = defineQueue(queueName);
     await pgque.subscribe(queue, consumerName);
-    const send = await Promise.all(Array.from({ length: workload.producers }, () => producer(workload)));
-    return { send, consumers: workers(pgque, queue, workload), close: () => pgque.close() };
+    const send: Send = async (payloads) => {
+      const messages = payloads.map((payload): unknown => JSON.parse(payload));
+      await (messages.length === 1 ? pgque.send(queue, messages[0]) : pgque.sendMany(queue, messages));
+    };
+    return {
+      send: Array.from({ length: workload.producers }, () => send),
+      consumers: workers(pgque, queue, workload),
+      close: () => pgque.close(),
+    };
   },
 };
 

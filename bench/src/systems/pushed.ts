@@ -1,5 +1,5 @@
 import { dueOf } from "../load/payload.ts";
-import type { Failure } from "../workers/failure.ts";
+import type { Failure } from "../failure.ts";
 import type { Consumers, Workload } from "./system.ts";
 
 /** A worker of a library, which handles messages between `start` and `stop` and is not used again. */

@@ -11,9 +11,9 @@ const textColumns = heads.length;
 
 /** A run is named by its folder, whose report has the command. */
 function rowsOf(runs: TargetsOfRun[]): string[][] {
-  return runs.flatMap(({ folder, indicative, outcomes }) =>
+  return runs.flatMap(({ folder, reservation, outcomes }) =>
     outcomes.map((outcome) => [
-      path.basename(folder) + (indicative ? " (indicative)" : ""),
+      path.basename(folder) + inBrackets(reservation),
       outcome.what,
       outcome.measured,
       outcome.target,
@@ -21,6 +21,9 @@ function rowsOf(runs: TargetsOfRun[]): string[][] {
     ]),
   );
 }
+
+const inBrackets = (reservation: TargetsOfRun["reservation"]): string =>
+  reservation === null ? "" : ` (${reservation})`;
 
 const joints: Record<TargetOutcome["verdict"], string> = {
   met: " with ",
@@ -36,11 +39,11 @@ const verdictText = ({ verdict, because }: TargetOutcome): string =>
 /** For a terminal: a table for each run, and below it where a target was missed. */
 export function targetsTerminal(runs: TargetsOfRun[]): string {
   return runs
-    .map(({ folder, indicative, command, outcomes }) => {
+    .map(({ folder, reservation, command, outcomes }) => {
       const table = plainTable(["", "measured", "target", ""], 4);
       for (const { what, measured, target, verdict } of outcomes) table.push([what, measured, target, verdict]);
       const reasons = outcomes.flatMap(({ what, because }) => (because === null ? [] : [`${what}: ${because}`]));
-      const title = [folder + (indicative ? " (indicative)" : ""), ...(command === null ? [] : [command])];
+      const title = [folder + inBrackets(reservation), ...(command === null ? [] : [command])];
       return [title.join(": "), "", table.toString(), ...reasons.map((reason) => wrap(reason))].join("\n");
     })
     .join("\n\n\n");

@@ -21,12 +21,12 @@ export interface TargetsOfRun {
   scenario: string;
   /** What it was run with; null of runs of before it was kept. */
   command: string | null;
-  /** The results say that they are not to be quoted. */
-  indicative: boolean;
+  /** Why it is not to be quoted without that being said: short cells, or one repeat; null when there is nothing to say. */
+  reservation: "indicative" | "once" | null;
   outcomes: TargetOutcome[];
 }
 
-type Readable = ResultsHead & { settings: { indicative: boolean } };
+type Readable = ResultsHead & { settings: { indicative: boolean; repeat?: number } };
 
 const scenarios: Record<string, (results: never) => TargetOutcome[]> = {
   xmin: (results: Results) => xminOutcomes(results),
@@ -46,8 +46,13 @@ export async function targetsIn(folders: string[]): Promise<TargetsOfRun[]> {
     const outcomes = outcomesOf(results);
     if (outcomes.length === 0) return [];
     const { scenario, command = null, settings } = results;
-    return [{ folder, scenario, command, indicative: settings.indicative, outcomes }];
+    return [{ folder, scenario, command, reservation: reservationOf(settings), outcomes }];
   });
+}
+
+function reservationOf({ indicative, repeat = 1 }: Readable["settings"]): TargetsOfRun["reservation"] {
+  if (indicative) return "indicative";
+  return repeat === 1 ? "once" : null;
 }
 
 function outcomesOf(results: Readable): TargetOutcome[] {

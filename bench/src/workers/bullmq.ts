@@ -1,7 +1,7 @@
 import { processCpu } from "../measure/server-cpu.ts";
 import { startRedis, type RedisServer } from "../senders/redis-server.ts";
 import { onRedis, type BullQueue } from "./bullmq-backend.ts";
-import { unheard } from "./failure.ts";
+import { unheard } from "../failure.ts";
 import type { Described, Handle, OpenWorker, Store, WorkerSystem } from "./worker.ts";
 
 export function bullmqWorker(described: Described, concurrency: number): WorkerSystem {

@@ -1,6 +1,6 @@
 import { Client, type Pool } from "pg";
 import type { Numbered } from "./message.ts";
-import { openPool, pgStore, warm } from "./pg-store.ts";
+import { openPool, storeIn, warm } from "./pg-store.ts";
 import type { Described, Handle, OpenWorker, Place, Store, WorkerSystem } from "./worker.ts";
 
 /** No queues: the least that parts of one take here. */
@@ -88,10 +88,11 @@ function control(described: Described, connect: Connect): WorkerSystem {
   };
 }
 
-async function makeStore(place: Place): Promise<Store> {
-  const { store } = await pgStore(place);
-  await store.admin.query("create table bench (id bigint generated always as identity primary key, message json)");
-  return { ...store, send: async () => undefined, unsettled: async () => 0 };
+function makeStore(place: Place): Promise<Store> {
+  return storeIn(place, async ({ store }) => {
+    await store.admin.query("create table bench (id bigint generated always as identity primary key, message json)");
+    return { ...store, send: async () => undefined, unsettled: async () => 0 };
+  });
 }
 
 async function listener(url: string, heard: (payload: string) => void): Promise<Client> {

@@ -1,7 +1,7 @@
 import type { RunnerOptions } from "graphile-worker";
 import { peer } from "../senders/peer.ts";
-import { unheard } from "./failure.ts";
-import { openPool, pgStore, warm } from "./pg-store.ts";
+import { unheard } from "../failure.ts";
+import { openPool, storeIn, warm } from "./pg-store.ts";
 import type { Described, Handle, OpenWorker, Place, Store, WorkerSystem } from "./worker.ts";
 
 const load = () => peer(["graphile-worker@0.18"], () => import("graphile-worker"));
@@ -25,22 +25,23 @@ export async function graphileUtils(pgPool: ReturnType<typeof openPool>, failed:
 
 async function makeStore(place: Place): Promise<Store> {
   await load();
-  const { store, pool } = await pgStore(place);
-  const utils = await graphileUtils(pool);
-  return {
-    ...store,
-    send: (messages) => utils.addJobs(messages.map((payload) => ({ identifier: graphileTask, payload }))),
-    async unsettled() {
-      const { rows } = await store.admin.query<{ jobs: string }>(
-        "select count(*) as jobs from graphile_worker._private_jobs",
-      );
-      return Number(rows[0]?.jobs);
-    },
-    async close() {
-      await utils.release();
-      await store.close();
-    },
-  };
+  return storeIn(place, async ({ store, pool }) => {
+    const utils = await graphileUtils(pool);
+    return {
+      ...store,
+      send: (messages) => utils.addJobs(messages.map((payload) => ({ identifier: graphileTask, payload }))),
+      async unsettled() {
+        const { rows } = await store.admin.query<{ jobs: string }>(
+          "select count(*) as jobs from graphile_worker._private_jobs",
+        );
+        return Number(rows[0]?.jobs);
+      },
+      async close() {
+        await utils.release();
+        await store.close();
+      },
+    };
+  });
 }
 
 /** One runner on so many connections; one more listens, and those that send have a pool of their own. */

@@ -1,8 +1,8 @@
 import type { ConstructorOptions, PgBoss, WorkOptions } from "pg-boss";
 import { peer } from "../senders/peer.ts";
-import { unheard } from "./failure.ts";
+import { unheard } from "../failure.ts";
 import type { Numbered } from "./message.ts";
-import { pgStore } from "./pg-store.ts";
+import { storeIn } from "./pg-store.ts";
 import type { Described, Handle, OpenWorker, Place, Store, WorkerSystem } from "./worker.ts";
 
 const queue = "bench";
@@ -20,29 +20,30 @@ async function openBoss(options: ConstructorOptions): Promise<PgBoss> {
   return boss.start();
 }
 
-async function makeStore(place: Place): Promise<Store> {
-  const { store } = await pgStore(place);
-  // the workers' instances maintain it
-  const boss = await openBoss({ connectionString: store.url, max: 1, supervise: false });
-  await boss.createQueue(queue);
-  return {
-    ...store,
-    send: (messages) =>
-      boss.insert(
-        queue,
-        messages.map((data) => ({ data })),
-      ),
-    async unsettled() {
-      const { rows } = await store.admin.query<{ jobs: string }>(
-        "select count(*) as jobs from pgboss.job where state < 'completed'",
-      );
-      return Number(rows[0]?.jobs);
-    },
-    async close() {
-      await boss.stop({ graceful: false });
-      await store.close();
-    },
-  };
+function makeStore(place: Place): Promise<Store> {
+  return storeIn(place, async ({ store }) => {
+    // the workers' instances maintain it
+    const boss = await openBoss({ connectionString: store.url, max: 1, supervise: false });
+    await boss.createQueue(queue);
+    return {
+      ...store,
+      send: (messages) =>
+        boss.insert(
+          queue,
+          messages.map((data) => ({ data })),
+        ),
+      async unsettled() {
+        const { rows } = await store.admin.query<{ jobs: string }>(
+          "select count(*) as jobs from pgboss.job where state < 'completed'",
+        );
+        return Number(rows[0]?.jobs);
+      },
+      async close() {
+        await boss.stop({ graceful: false });
+        await store.close();
+      },
+    };
+  });
 }
 
 async function connectBoss(url: string, handle: Handle, settings: WorkOptions): Promise<OpenWorker> {

@@ -9,8 +9,19 @@ export interface PgStore {
   store: Omit<Store, "send" | "unsettled"> & { admin: NonNullable<Store["admin"]> };
 }
 
-/** A fresh database, every connection to which has the run's `synchronous_commit`. */
-export async function pgStore({ server, synchronousCommit }: Place): Promise<PgStore> {
+/** A fresh database in which a store is set up; it is removed when that fails. */
+export async function storeIn(place: Place, setUp: (opened: PgStore) => Promise<Store>): Promise<Store> {
+  const opened = await pgStore(place);
+  try {
+    return await setUp(opened);
+  } catch (error) {
+    await opened.store.close();
+    throw error;
+  }
+}
+
+/** Every connection to it has the run's `synchronous_commit`. */
+async function pgStore({ server, synchronousCommit }: Place): Promise<PgStore> {
   const database = await openDatabase(server, synchronousCommit);
   const pool = openPool(database.url, 2);
   const close = async (): Promise<void> => {

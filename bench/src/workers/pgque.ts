@@ -2,7 +2,7 @@ import { defineQueue, Pgque } from "@pgque/client";
 import { Worker, type WorkerOptions } from "@pgque/worker";
 import { consumerName, createQueue, queue as queueName } from "../systems/pgque.ts";
 import type { Numbered } from "./message.ts";
-import { pgStore, warm } from "./pg-store.ts";
+import { storeIn, warm } from "./pg-store.ts";
 import type { Described, Handle, OpenWorker, Place, Store, WorkerSystem } from "./worker.ts";
 
 const queue = defineQueue(queueName);
@@ -14,20 +14,21 @@ export function pgqueWorker(described: Described, options: WorkerOptions): Worke
   return { ...described, makeStore, connect: (url, handle) => connect(url, handle, options) };
 }
 
-async function makeStore(place: Place): Promise<Store> {
-  const { store, pool } = await pgStore(place);
-  await createQueue(store.admin, {});
-  const pgque = new Pgque(pool);
-  await pgque.subscribe(queue, consumerName);
-  return {
-    ...store,
-    send: (messages) => pgque.sendMany(queue, messages),
-    async unsettled() {
-      const [consumer] = await pgque.consumers.list(queue);
-      if (consumer === undefined) throw new Error(`expected consumer ${consumerName}, found none`);
-      return consumer.depth + consumer.inFlight;
-    },
-  };
+function makeStore(place: Place): Promise<Store> {
+  return storeIn(place, async ({ store, pool }) => {
+    await createQueue(store.admin, {});
+    const pgque = new Pgque(pool);
+    await pgque.subscribe(queue, consumerName);
+    return {
+      ...store,
+      send: (messages) => pgque.sendMany(queue, messages),
+      async unsettled() {
+        const [consumer] = await pgque.consumers.list(queue);
+        if (consumer === undefined) throw new Error(`expected consumer ${consumerName}, found none`);
+        return consumer.depth + consumer.inFlight;
+      },
+    };
+  });
 }
 
 async function connect(url: string, handle: Handle, options: WorkerOptions): Promise<OpenWorker> {

@@ -10,6 +10,8 @@ import type { Workbench } from "./workbench.ts";
 export interface PhaseMeasurement<T> extends CpuUsed {
   result: T;
   seconds: number;
+  /** Messages that were due and never sent. */
+  unsent: number;
   first: Sample;
   last: Sample;
   samples: Sample[];
@@ -34,6 +36,7 @@ export async function runPhase<T>(
   const bystander = new Latencies();
   bench.load.tally.latency = new Latencies();
   const from = bench.sampler.samples.length;
+  const unsent = bench.load.tally.unsent;
   const cpu = await CpuUse.start(bench.serverCpu);
   const sample = async (): Promise<Sample> => {
     const taken = await bench.sampler.sample(phase.name);
@@ -58,6 +61,7 @@ export async function runPhase<T>(
   return {
     result,
     seconds,
+    unsent: bench.load.tally.unsent - unsent,
     first,
     last,
     samples,

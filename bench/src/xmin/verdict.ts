@@ -14,25 +14,29 @@ export interface Evidence {
   paced: boolean;
   /** How late the harness itself was in the latest 1 % of its sends; null when it had no times to keep. */
   lateMsP99: number | null;
+  /** See MessageBooks. */
+  mismatch: string | null;
 }
 
 /** Why a cell's figures cannot be used; null when they can. */
-export function invalidity({ enqueued, dequeued, transactionIds, paced, lateMsP99 }: Evidence): string | null {
+export function invalidity(evidence: Evidence): string | null {
+  const { enqueued, dequeued, transactionIds, paced, lateMsP99, mismatch } = evidence;
   if (dequeued > enqueued) return `invalid: ${dequeued} messages finished, but only ${enqueued} sent`;
   if (transactionIds === 0) return "invalid: no transaction wrote anything while the horizon was held";
   if (paced && lateMsP99 !== null && lateMsP99 > lateMsMax) {
     return `invalid: the harness was ${lateMsP99.toFixed(0)} ms late in 1 % of its sends: too little CPU left for it`;
   }
-  return null;
+  return mismatch === null ? null : `invalid: ${mismatch}`;
 }
 
-export function evidenceOf({ bench, held, inPostgres }: Measured, settings: Settings): Evidence {
+export function evidenceOf({ bench, held, inPostgres, mismatch }: Measured, settings: Settings): Evidence {
   return {
     enqueued: bench.load.tally.enqueued,
     dequeued: bench.load.tally.dequeued,
     transactionIds: inPostgres ? held.last.transactionIds - held.first.transactionIds : null,
     paced: settings.mode === "paced",
     lateMsP99: bench.load.lateness.summary()?.p99 ?? null,
+    mismatch,
   };
 }
 
@@ -71,6 +75,7 @@ function details(measured: Measured, enqueued: number, dequeued: number): CellDe
     seconds: held.seconds,
     enqueued,
     dequeued,
+    unsent: held.unsent,
     clean: {
       seconds: clean.seconds,
       enqueuedPerSecond: (clean.last.enqueued - clean.first.enqueued) / clean.seconds,

@@ -2,7 +2,8 @@ import type { Holder, Horizon, Proof } from "../horizons/horizon.ts";
 import { whileHeld } from "../horizons/while-held.ts";
 import { closedLoop } from "../load/closed-loop.ts";
 import { drain } from "../load/drain.ts";
-import type { Drive, DriveResult } from "../load/load.ts";
+import { withPushed, type Drive, type DriveResult } from "../load/load.ts";
+import { MessageBooks } from "../load/message-books.ts";
 import { openLoop } from "../load/open-loop.ts";
 import { deadTuplesIn } from "../measure/dead-tuples.ts";
 import { flushStatistics, relationsOf, type DeadTuples, type Relation } from "../measure/relations.ts";
@@ -33,6 +34,8 @@ export interface Measured {
   tuplesDeleted: number;
   catalogBefore: DeadTuples;
   catalogAfter: DeadTuples;
+  /** See MessageBooks. */
+  mismatch: string | null;
   bench: Workbench;
 }
 
@@ -54,6 +57,8 @@ export async function measureXmin(
   signal: AbortSignal,
 ): Promise<Measured> {
   const bench = await openWorkbench(server, system, settings);
+  const books = new MessageBooks();
+  bench.load.tally.watch = books;
   try {
     await horizon.check?.(bench.site);
     const drive: Drive = settings.mode === "saturated" ? closedLoop : openLoop(settings.rate);
@@ -61,17 +66,21 @@ export async function measureXmin(
       hooks.onPhase(name);
       return runPhase(bench, settings, { name, drive: work, onSample: hooks.onSample }, signal);
     };
+    // what a library takes to start and to stop is no part of the time
+    const loaded = (name: PhaseName, seconds: number): Promise<PhaseMeasurement<DriveResult>> =>
+      withPushed(bench.load.consumers, () => phase(name, (stop) => drive(bench.load, seconds, stop)));
     await flushStatistics(bench.clients, server.major);
     const before = await relationsOf(bench.admin, system.schema);
-    const clean = await phase("clean", (stop) => drive(bench.load, settings.cleanSeconds, stop));
+    const clean = await loaded("clean", settings.cleanSeconds);
     const catalogBefore = await deadIn(bench, "pg_catalog");
     const { held, ...counted } = await whileHeld(await horizon.hold(bench.site), async (holder) => {
       await holder.prove();
-      const held = await phase("held", (stop) => drive(bench.load, settings.heldSeconds, stop));
+      const held = await loaded("held", settings.heldSeconds);
       return { held, ...(await count(bench, system, holder, server.major, before)) };
     });
     const recovery = await phase("recovery", (stop) => drain(bench.load, settings.recoverySecondsMax, stop));
-    return { inPostgres: system.schema !== null, clean, held, recovery, catalogBefore, ...counted, bench };
+    const mismatch = recovery.result === null ? books.surplus() : books.mismatch();
+    return { inPostgres: system.schema !== null, clean, held, recovery, catalogBefore, ...counted, mismatch, bench };
   } finally {
     await bench.close();
   }
@@ -83,14 +92,15 @@ async function count(
   holder: Holder,
   serverMajor: number,
   before: Relation[],
-): Promise<Omit<Measured, "inPostgres" | "clean" | "held" | "recovery" | "catalogBefore" | "bench">> {
-  const proof = await holder.prove();
+): Promise<Omit<Measured, "inPostgres" | "clean" | "held" | "recovery" | "catalogBefore" | "mismatch" | "bench">> {
+  await holder.prove();
   await flushStatistics(bench.clients, serverMajor);
   const dead = await deadIn(bench, system.schema);
   const after = await relationsOf(bench.admin, system.schema);
   const catalogAfter = await deadIn(bench, "pg_catalog");
   return {
-    proof,
+    // until all was counted
+    proof: await holder.prove(),
     dead,
     deadTuplesFrom: bench.pgstattuple ? "pgstattuple" : "statistics",
     tuplesUpdated: sumOf(after, "updates") - sumOf(before, "updates"),

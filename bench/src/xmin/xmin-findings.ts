@@ -5,6 +5,8 @@ import { bytes, whole } from "../report/format.ts";
 import type { CellResult, Results } from "./xmin-results.ts";
 import { rowsOf, spreadIn, type Row } from "./xmin-summary.ts";
 
+const unsentShareMax = 0.01;
+
 /** What the figures say, one sentence for each system and holder. Facts of this run, no judgement. */
 export function findings(results: Results): string[] {
   const rows = rowsOf(results);
@@ -63,7 +65,22 @@ export function caveats(results: Results): string[] {
     ...(settings.embedded
       ? []
       : ["On a server that was given: its own autovacuum settings apply, other work on it counts."]),
+    ...unsent(results),
     ...(results.interrupted ? ["Interrupted: only what was measured until then."] : []),
+  ];
+}
+
+/** Who could not be sent to at the rate; of the worst cell, when it is more than what a stall at the end of a phase leaves behind. */
+function unsent({ cells }: Results): string[] {
+  const shares = cells.flatMap(({ system, horizon, details }) => {
+    const missing = details?.unsent ?? 0;
+    return details === null ? [] : [{ name: `${system}, ${horizon}`, share: missing / (details.enqueued + missing) }];
+  });
+  const [worst] = shares.sort((a, b) => b.share - a.share);
+  if (worst === undefined || worst.share <= unsentShareMax) return [];
+  const percent = (worst.share * 100).toFixed(1);
+  return [
+    `Of the messages that were due ${percent} % were never sent in a cell (${worst.name}), because sends before them took too long: their rate is lower than what was asked for, and their wait is in the latency as far as it went.`,
   ];
 }
 

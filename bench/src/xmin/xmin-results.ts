@@ -48,6 +48,8 @@ export interface CellDetails {
   seconds: number;
   enqueued: number;
   dequeued: number;
+  /** Were due and never sent, because the sends before them took until the phase was over. Not there in results of before it was counted. */
+  unsent?: number;
   clean: { seconds: number; enqueuedPerSecond: number; dequeuedPerSecond: number };
   /** Read from every page with pgstattuple, or taken from the statistics. */
   deadTuplesFrom: "pgstattuple" | "statistics";

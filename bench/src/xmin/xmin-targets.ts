@@ -26,7 +26,7 @@ export function xminOutcomes(results: Results): TargetOutcome[] {
   const rotating = held.filter(({ horizon }) => !keepsSpace.has(horizon));
   return [
     worst(`${load}: finished, held / none`, rateTarget[mode], ratio, "least", held, (row) => row.heldToNone),
-    worst(`${load}: dead tuples`, nothing, whole, "most", rows, (row) => spreadIn(row, (cell) => cell.deadTuples)),
+    worst(`${load}: dead tuples`, nothing, whole, "most", rows, mostDead),
     ...givenBack(
       load,
       rotating,
@@ -34,6 +34,12 @@ export function xminOutcomes(results: Results): TargetOutcome[] {
     ),
     ...(mode === "paced" ? (["p50", "p99"] as const).map((at) => bystanders(rowsOf(results), at)) : []),
   ];
+}
+
+/** One repeat with dead tuples is too many. */
+function mostDead(row: Row): Spread | null {
+  const dead = spreadIn(row, (cell) => cell.deadTuples);
+  return dead && { ...dead, median: dead.max };
 }
 
 /** Says nothing where the cells are too short for a rotation, whoever holds what. */
@@ -70,8 +76,10 @@ function worst(
   };
   const outcome = outcomeOf(what, target, format, { ...reasons, measured: found?.measured ?? null });
   if (found === undefined) return outcome;
-  const of = spreads.length === 1 ? `with ${found.horizon}` : `with ${found.horizon}, the worst of ${spreads.length}`;
-  return { ...outcome, measured: `${outcome.measured} ${of}` };
+  const all = spreads.map(({ measured }) => measured);
+  const range = `${format(Math.min(...all.map(({ min }) => min)))}–${format(Math.max(...all.map(({ max }) => max)))}`;
+  const of = spreads.length === 1 ? "" : `, the worst of ${spreads.length}, which have ${range}`;
+  return { ...outcome, measured: `${outcome.measured} with ${found.horizon}${of}` };
 }
 
 /** Of an unrelated table's reads: the median under each held horizon is within the range that there is without. */

@@ -17,6 +17,7 @@ import { xminDocument } from "./xmin-document.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
 import type { Scenario, StepContext } from "../scenario/scenario.ts";
 import { outcomeText, repeatText } from "../scenario/texts.ts";
+import { turned } from "../scenario/turned.ts";
 import { evidenceOf, figures, invalidity } from "./verdict.ts";
 import { whyNot } from "../scenario/not-run.ts";
 import { measureXmin, type CellHooks } from "./xmin-cell.ts";
@@ -61,7 +62,9 @@ const xmin: Scenario<BenchOptions, Settings, CellPlan, MeasuredCell, Results> = 
   measuredText: ({ cell }) => {
     if (!hasFigures(cell)) return outcomeText({ ...cell, notRun: cell.notRun ?? null, figures: null }, String);
     const { dequeuedPerSecond, deadTuples, bytes: onDisk } = cell;
-    return `${whole(dequeuedPerSecond ?? 0)}/s finished, ${whole(deadTuples ?? 0)} dead tuples, ${bytes(onDisk ?? 0)} on disk`;
+    const stored =
+      deadTuples === null || onDisk === null ? "" : `, ${whole(deadTuples)} dead tuples, ${bytes(onDisk)} on disk`;
+    return `${whole(dequeuedPerSecond ?? 0)}/s finished${stored}`;
   },
 };
 
@@ -70,10 +73,12 @@ export function runBench(options: BenchOptions, hooks: RunHooks = {}): Promise<R
   return runScenario(xmin, options, hooks);
 }
 
-/** Systems in turn within each repeat, so that a machine that gets slower gets slower for all. */
+/** Systems in turn within each repeat, so that a machine that gets slower gets slower for all; who comes first changes from repeat to repeat. */
 function plan({ repeat, horizons, systems }: Settings): CellPlan[] {
-  return Array.from({ length: repeat }, (_, index) => index + 1).flatMap((repeat) =>
-    horizons.flatMap((horizon) => systems.map((system) => ({ system, horizon, repeat }))),
+  return Array.from({ length: repeat }, (_, index) => index).flatMap((index) =>
+    turned(horizons, index).flatMap((horizon) =>
+      turned(systems, index).map((system) => ({ system, horizon, repeat: index + 1 })),
+    ),
   );
 }
 

@@ -21,6 +21,7 @@ const resultsSchema = z.object({
   schemaVersion: z.literal(1),
   scenario: z.literal("xmin"),
   startedAt: z.iso.datetime(),
+  command: z.string().regex(/^npx pgque bench (?=.*--quick)(?=.*--duration 1)(?!.*--results)/),
   machine: z.object({ cpu: z.string(), cores: z.int(), memoryBytes: z.int(), platform: z.string(), node: z.string() }),
   settings: z.looseObject({
     indicative: z.literal(true),

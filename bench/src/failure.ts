@@ -1,4 +1,4 @@
-/** What goes wrong where only a listener of a library is told. It is kept until somebody asks: a failure must not vanish. */
+/** What goes wrong where it cannot be thrown yet, or only a listener of a library is told. It is kept until somebody asks: a failure must not vanish. */
 export class Failure {
   #first: Error | null = null;
 
@@ -6,6 +6,10 @@ export class Failure {
   readonly note = (error: unknown): void => {
     this.#first ??= error instanceof Error ? error : new Error(String(error));
   };
+
+  get isNoted(): boolean {
+    return this.#first !== null;
+  }
 
   /** Throws what was noted. */
   readonly check = async (): Promise<void> => {

@@ -1,4 +1,4 @@
-import { Failure } from "../workers/failure.ts";
+import { Failure } from "./failure.ts";
 
 /** Closes one after the other, each whether or not those before it could be closed; throws what failed first. */
 export function closing(...parts: (() => Promise<unknown>)[]): () => Promise<void> {
