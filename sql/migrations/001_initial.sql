@@ -221,7 +221,8 @@ $$;
 --
 --   caller caller default current_user
 --
--- whose default and whose check are evaluated where the call is made, by who makes it: nobody can pass another's name.
+-- whose default and whose check are evaluated where the call is made, by who makes it: nobody can pass another's name. A null can be passed,
+-- by a subquery without rows: no check of a domain is made of that. So who asks takes nothing for granted that is not true.
 create domain caller as name not null constraint is_the_caller check (value = current_user);
 
 comment on domain caller is 'The role that calls a function: leave it out.';
@@ -256,7 +257,7 @@ stable
 set search_path from current
 as $$
 begin
-  if not has_function_privilege(caller, format('send_%s(text, text, jsonb)', queue_id), 'execute') then
+  if has_function_privilege(caller, format('send_%s(text, text, jsonb)', queue_id), 'execute') is not true then
     perform require_receive(caller, queue_id);
   end if;
 end
@@ -269,7 +270,7 @@ stable
 set search_path from current
 as $$
 begin
-  if not has_function_privilege(caller, 'drop_queue(text, boolean)', 'execute') then
+  if has_function_privilege(caller, 'drop_queue(text, boolean)', 'execute') is not true then
     raise exception using
       errcode = 'insufficient_privilege',
       message = format('permission denied: role %s may not administer queues', quote_ident(caller)),
@@ -1336,6 +1337,10 @@ begin
       hint = 'Unsubscribe them first, or force the drop: what they have not received is lost.';
   end if;
   perform pg_advisory_xact_lock(lock_key('maintain', old_id)), pg_advisory_xact_lock(lock_key('delayed', 0));
+  -- in the order in which receives and acks lock them, so that none of those under way waits for this while this waits for it
+  execute format('lock table only batch_%s in access exclusive mode', old_id);
+  execute format('lock table outcome_%s in access exclusive mode', old_id);
+  execute format('lock table batch_%1$s, message_%1$s in access exclusive mode', old_id);
   delete from queue q where q.id = old_id;
   perform generate_dispatchers();
   execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
@@ -3524,6 +3529,20 @@ $sql$, queue_id, lane, not_expired(queue_id)) || window_messages || ') page limi
 end
 $generate$;
 
+-- The statement that counts what has expired in all that is left of a window; none for a queue whose messages do not.
+create function count_expired(queue_id int, lane text) returns text
+language plpgsql
+stable
+set search_path from current
+as $generate$
+begin
+  if not_expired(queue_id) = '' then
+    return '';
+  end if;
+  return format('expired := expired + %s;', expired_between(queue_id, lane, 'pg_snapshot_xmax(position.next_snapshot)', '0'));
+end
+$generate$;
+
 -- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
 -- on txid beside the upper bound: see 43_batch_messages.sql.
 create function expired_between(queue_id int, lane text, txid text, seq text) returns text
@@ -3671,9 +3690,12 @@ begin
         end if;
         from_txid := part.before;
       end loop;
-      continue when part.before is null;
+      if part.before is null then
+        %5$s
+        continue;
+      end if;
     end if;
-$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane);
+$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane, count_expired(queue_id, lane));
 end
 $generate$;
 
@@ -3904,7 +3926,7 @@ begin
   end if;
 $lane$, queue_id, read_current_cursor(queue_id, lane), read_cursor(format('batch_%s', queue_id), lane), receive_parts(queue_id, lane),
   receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane,
-  case when not_expired(queue_id) <> '' then format('expired := expired + %s;', expired_between(queue_id, lane, 'pg_snapshot_xmax(position.next_snapshot)', '0')) else '' end);
+  count_expired(queue_id, lane));
 end
 $generate$;
 
@@ -4054,9 +4076,12 @@ declare
 begin
   select * into settings from queue q where q.id = queue_id;
   return format($sql$
-    select array_agg(l.lane order by %3$s)
-      from generate_series(0, %2$s) as l(lane)
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
+    select array_agg(b.lane order by %3$s)
+      from (
+        select b.*%5$s
+          from generate_series(0, %2$s) as l(lane)
+         cross join lateral (select * from batch_%1$s b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
+      ) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      cross join lateral (select coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next) s
      cross join lateral (
@@ -4069,14 +4094,14 @@ begin
                select from (
                  select m.consumer_id, row_number() over () as number
                    from message_%1$s m
-                  where m.lane = l.lane
+                  where m.lane = b.lane
                     and (m.txid, m.seq) > %4$s
                   limit 1000
                ) m
                 where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
              ) or exists (
                select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
-                 join message_%1$s m on m.lane = l.lane and m.txid = late.txid
+                 join message_%1$s m on m.lane = b.lane and m.txid = late.txid
                 where (m.consumer_id is null or m.consumer_id = reader)
                   and not (pg_visible_in_snapshot(m.txid, s.next) and (m.txid, m.seq) <= (b.last_txid, b.last_seq))
                   and not pg_visible_in_snapshot(m.txid, s.prev)
@@ -4084,17 +4109,13 @@ begin
            end
   $sql$, queue_id, settings.lanes - 1,
     case
-      when settings.lane_by = 'key' then format('(l.lane + %s - (coalesce(pg_sequence_last_value(''batch_seq_%s''), 0) %% %s)) %% %s',
-        settings.lanes, queue_id, settings.lanes, settings.lanes)
-      when settings.lowest_first_every is not null then format($order$case when (
-          -- counted for each consumer: by the queue's batches, of two that take turns one would always have it and the other never
-          select nullif(sum(c.n - 1), 0)
-            from generate_series(0, %2$s) as o(lane)
-           cross join lateral (select b.n from batch_%1$s b where b.consumer_id = reader and b.lane = o.lane order by b.n desc limit 1) c
-        ) %% %3$s = 0 then l.lane else -l.lane end$order$, queue_id, settings.lanes - 1, settings.lowest_first_every)
-      else '-l.lane'
+      when settings.lane_by = 'key' then format('(b.lane + %1$s - b.batches %% %1$s) %% %1$s', settings.lanes)
+      when settings.lowest_first_every is not null then format('case when nullif(b.batches, 0) %% %s = 0 then b.lane else -b.lane end', settings.lowest_first_every)
+      else '-b.lane'
     end,
-    main_part_after('b', 's.prev'));
+    main_part_after('b', 's.prev'),
+    -- counted for each consumer: by the queue's batches, of two that take turns one would always have a lane and the other never
+    case when settings.lane_by = 'key' or settings.lowest_first_every is not null then ', (sum(b.n - 1) over ())::bigint as batches' else '' end);
 end
 $generate$;
 
@@ -4446,6 +4467,11 @@ begin
       null;
   end case;
   if not found then
+    -- this runs with the owner's rights, and who may call it may settle this queue's batches alone
+    if batch_queue(batch) is distinct from %1$s then
+      perform warn_not_settled(batch);
+      return 0;
+    end if;
     return ack_by_number(batch);
   end if;%3$s
   return 1;
@@ -5198,7 +5224,14 @@ as $$
 declare
   state record;
   unsettled bigint[];
+  is_free boolean;
 begin
+  -- a transaction that settles it and stays open is passed over without a wait: many of them would keep recovery from all that come after
+  execute format('select true from batch_%s_%s b where b.id = $1 for no key update skip locked', batch_queue(batch_id), batch_segment(batch_id))
+    into is_free using batch_id;
+  if is_free is not true then
+    return false;
+  end if;
   state := batch_state(batch_id);
   unsettled := array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (state.settled));
   -- the outcome first: a worker that settles the batch from now on finds it finished
@@ -5425,7 +5458,8 @@ begin
     return false;
   end if;
   execute format('select moved from %I order by n desc limit 1', source || '_log') into moved;
-  return moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(source, 'seq')::regclass);
+  -- nothing at all has been moved: null
+  return coalesce(moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(source, 'seq')::regclass), false);
 end
 $$;
 
@@ -6279,14 +6313,20 @@ begin
   if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
     return false;
   end if;
-  if not lock_segment(queue_id, segment) then
-    return false;
-  end if;
-  -- both again, now that nothing is under way in it: somebody may have used an old pointer or subscribed, and what came in late may be
-  -- in an open batch by now
-  if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
-    return false;
-  end if;
+  begin
+    if not lock_segment(queue_id, segment) then
+      return false;
+    end if;
+    -- both again, now that nothing is under way in it: somebody may have used an old pointer or subscribed, and what came in late may be
+    -- in an open batch by now
+    if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
+      -- with the block ends its lock, which would keep receivers and senders waiting until the transaction is over
+      raise exception using errcode = 'PQ000', message = 'not drained';
+    end if;
+  exception
+    when sqlstate 'PQ000' then
+      return false;
+  end;
   perform carry_over(queue_id, segment);
   execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
   return true;
@@ -6361,6 +6401,7 @@ set search_path from current
 as $$
 declare
   of_queue int;
+  segments int;
   done int;
 begin
   perform require_read_committed('maintain');
@@ -6377,7 +6418,12 @@ begin
     select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() limit maintained_at_once_max()
   loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
+      segments := segment_count(of_queue);
       done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
+      if segment_count(of_queue) > segments then
+        -- its receivers wait until the transaction ends
+        return done + 1;
+      end if;
       if truncate_drained(of_queue) then
         return done + 1;
       end if;

@@ -3,7 +3,8 @@
 --
 --   caller caller default current_user
 --
--- whose default and whose check are evaluated where the call is made, by who makes it: nobody can pass another's name.
+-- whose default and whose check are evaluated where the call is made, by who makes it: nobody can pass another's name. A null can be passed,
+-- by a subquery without rows: no check of a domain is made of that. So who asks takes nothing for granted that is not true.
 create domain caller as name not null constraint is_the_caller check (value = current_user);
 
 comment on domain caller is 'The role that calls a function: leave it out.';
@@ -38,7 +39,7 @@ stable
 set search_path from current
 as $$
 begin
-  if not has_function_privilege(caller, format('send_%s(text, text, jsonb)', queue_id), 'execute') then
+  if has_function_privilege(caller, format('send_%s(text, text, jsonb)', queue_id), 'execute') is not true then
     perform require_receive(caller, queue_id);
   end if;
 end
@@ -51,7 +52,7 @@ stable
 set search_path from current
 as $$
 begin
-  if not has_function_privilege(caller, 'drop_queue(text, boolean)', 'execute') then
+  if has_function_privilege(caller, 'drop_queue(text, boolean)', 'execute') is not true then
     raise exception using
       errcode = 'insufficient_privilege',
       message = format('permission denied: role %s may not administer queues', quote_ident(caller)),

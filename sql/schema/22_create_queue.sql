@@ -74,6 +74,10 @@ begin
       hint = 'Unsubscribe them first, or force the drop: what they have not received is lost.';
   end if;
   perform pg_advisory_xact_lock(lock_key('maintain', old_id)), pg_advisory_xact_lock(lock_key('delayed', 0));
+  -- in the order in which receives and acks lock them, so that none of those under way waits for this while this waits for it
+  execute format('lock table only batch_%s in access exclusive mode', old_id);
+  execute format('lock table outcome_%s in access exclusive mode', old_id);
+  execute format('lock table batch_%1$s, message_%1$s in access exclusive mode', old_id);
   delete from queue q where q.id = old_id;
   perform generate_dispatchers();
   execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);

@@ -81,6 +81,20 @@ $sql$, queue_id, lane, not_expired(queue_id)) || window_messages || ') page limi
 end
 $generate$;
 
+-- The statement that counts what has expired in all that is left of a window; none for a queue whose messages do not.
+create function count_expired(queue_id int, lane text) returns text
+language plpgsql
+stable
+set search_path from current
+as $generate$
+begin
+  if not_expired(queue_id) = '' then
+    return '';
+  end if;
+  return format('expired := expired + %s;', expired_between(queue_id, lane, 'pg_snapshot_xmax(position.next_snapshot)', '0'));
+end
+$generate$;
+
 -- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
 -- on txid beside the upper bound: see 43_batch_messages.sql.
 create function expired_between(queue_id int, lane text, txid text, seq text) returns text

@@ -115,8 +115,11 @@ begin
         end if;
         from_txid := part.before;
       end loop;
-      continue when part.before is null;
+      if part.before is null then
+        %5$s
+        continue;
+      end if;
     end if;
-$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane);
+$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane, count_expired(queue_id, lane));
 end
 $generate$;

@@ -98,7 +98,7 @@ begin
   end if;
 $lane$, queue_id, read_current_cursor(queue_id, lane), read_cursor(format('batch_%s', queue_id), lane), receive_parts(queue_id, lane),
   receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane,
-  case when not_expired(queue_id) <> '' then format('expired := expired + %s;', expired_between(queue_id, lane, 'pg_snapshot_xmax(position.next_snapshot)', '0')) else '' end);
+  count_expired(queue_id, lane));
 end
 $generate$;
 

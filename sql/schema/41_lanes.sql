@@ -15,9 +15,12 @@ declare
 begin
   select * into settings from queue q where q.id = queue_id;
   return format($sql$
-    select array_agg(l.lane order by %3$s)
-      from generate_series(0, %2$s) as l(lane)
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
+    select array_agg(b.lane order by %3$s)
+      from (
+        select b.*%5$s
+          from generate_series(0, %2$s) as l(lane)
+         cross join lateral (select * from batch_%1$s b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
+      ) b
       join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      cross join lateral (select coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next) s
      cross join lateral (
@@ -30,14 +33,14 @@ begin
                select from (
                  select m.consumer_id, row_number() over () as number
                    from message_%1$s m
-                  where m.lane = l.lane
+                  where m.lane = b.lane
                     and (m.txid, m.seq) > %4$s
                   limit 1000
                ) m
                 where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
              ) or exists (
                select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
-                 join message_%1$s m on m.lane = l.lane and m.txid = late.txid
+                 join message_%1$s m on m.lane = b.lane and m.txid = late.txid
                 where (m.consumer_id is null or m.consumer_id = reader)
                   and not (pg_visible_in_snapshot(m.txid, s.next) and (m.txid, m.seq) <= (b.last_txid, b.last_seq))
                   and not pg_visible_in_snapshot(m.txid, s.prev)
@@ -45,17 +48,13 @@ begin
            end
   $sql$, queue_id, settings.lanes - 1,
     case
-      when settings.lane_by = 'key' then format('(l.lane + %s - (coalesce(pg_sequence_last_value(''batch_seq_%s''), 0) %% %s)) %% %s',
-        settings.lanes, queue_id, settings.lanes, settings.lanes)
-      when settings.lowest_first_every is not null then format($order$case when (
-          -- counted for each consumer: by the queue's batches, of two that take turns one would always have it and the other never
-          select nullif(sum(c.n - 1), 0)
-            from generate_series(0, %2$s) as o(lane)
-           cross join lateral (select b.n from batch_%1$s b where b.consumer_id = reader and b.lane = o.lane order by b.n desc limit 1) c
-        ) %% %3$s = 0 then l.lane else -l.lane end$order$, queue_id, settings.lanes - 1, settings.lowest_first_every)
-      else '-l.lane'
+      when settings.lane_by = 'key' then format('(b.lane + %1$s - b.batches %% %1$s) %% %1$s', settings.lanes)
+      when settings.lowest_first_every is not null then format('case when nullif(b.batches, 0) %% %s = 0 then b.lane else -b.lane end', settings.lowest_first_every)
+      else '-b.lane'
     end,
-    main_part_after('b', 's.prev'));
+    main_part_after('b', 's.prev'),
+    -- counted for each consumer: by the queue's batches, of two that take turns one would always have a lane and the other never
+    case when settings.lane_by = 'key' or settings.lowest_first_every is not null then ', (sum(b.n - 1) over ())::bigint as batches' else '' end);
 end
 $generate$;
 

@@ -159,6 +159,11 @@ begin
       null;
   end case;
   if not found then
+    -- this runs with the owner's rights, and who may call it may settle this queue's batches alone
+    if batch_queue(batch) is distinct from %1$s then
+      perform warn_not_settled(batch);
+      return 0;
+    end if;
     return ack_by_number(batch);
   end if;%3$s
   return 1;

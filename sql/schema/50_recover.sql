@@ -64,7 +64,14 @@ as $$
 declare
   state record;
   unsettled bigint[];
+  is_free boolean;
 begin
+  -- a transaction that settles it and stays open is passed over without a wait: many of them would keep recovery from all that come after
+  execute format('select true from batch_%s_%s b where b.id = $1 for no key update skip locked', batch_queue(batch_id), batch_segment(batch_id))
+    into is_free using batch_id;
+  if is_free is not true then
+    return false;
+  end if;
   state := batch_state(batch_id);
   unsettled := array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (state.settled));
   -- the outcome first: a worker that settles the batch from now on finds it finished

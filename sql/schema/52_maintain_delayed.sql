@@ -69,7 +69,8 @@ begin
     return false;
   end if;
   execute format('select moved from %I order by n desc limit 1', source || '_log') into moved;
-  return moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(source, 'seq')::regclass);
+  -- nothing at all has been moved: null
+  return coalesce(moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(source, 'seq')::regclass), false);
 end
 $$;
 

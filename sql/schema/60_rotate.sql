@@ -210,14 +210,20 @@ begin
   if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
     return false;
   end if;
-  if not lock_segment(queue_id, segment) then
-    return false;
-  end if;
-  -- both again, now that nothing is under way in it: somebody may have used an old pointer or subscribed, and what came in late may be
-  -- in an open batch by now
-  if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
-    return false;
-  end if;
+  begin
+    if not lock_segment(queue_id, segment) then
+      return false;
+    end if;
+    -- both again, now that nothing is under way in it: somebody may have used an old pointer or subscribed, and what came in late may be
+    -- in an open batch by now
+    if not segment_is_received(queue_id, segment) or not segment_is_settled(queue_id, segment) then
+      -- with the block ends its lock, which would keep receivers and senders waiting until the transaction is over
+      raise exception using errcode = 'PQ000', message = 'not drained';
+    end if;
+  exception
+    when sqlstate 'PQ000' then
+      return false;
+  end;
   perform carry_over(queue_id, segment);
   execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
   return true;

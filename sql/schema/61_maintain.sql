@@ -20,6 +20,7 @@ set search_path from current
 as $$
 declare
   of_queue int;
+  segments int;
   done int;
 begin
   perform require_read_committed('maintain');
@@ -36,7 +37,12 @@ begin
     select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() limit maintained_at_once_max()
   loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
+      segments := segment_count(of_queue);
       done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
+      if segment_count(of_queue) > segments then
+        -- its receivers wait until the transaction ends
+        return done + 1;
+      end if;
       if truncate_drained(of_queue) then
         return done + 1;
       end if;

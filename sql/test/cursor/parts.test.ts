@@ -35,6 +35,19 @@ test.each([1, 7, 100, 230, 1000])(
   },
 );
 
+test("what expires in a window over many segments is counted, and given back", async () => {
+  await makeQueue(a, ["c"], { expiry: true });
+  const sent = await fillRing(a, 6);
+  const first = await receive(b, "c", 100);
+  await ack(b, first.batch);
+  await a.query("update pgque.message_1 set expires_at = '2020-01-01'");
+  expect(await drain(b)).toEqual([]);
+  const { rows } = await a.query("select expired::int, depth::int from pgque.consumer_status('q')");
+  expect(rows).toEqual([{ expired: sent.length - 100, depth: 0 }]);
+  for (let i = 0; i < 10; i += 1) await maintain(a);
+  expect((await ring(a)).bytes.filter((bytes) => bytes > 0)).toHaveLength(1);
+});
+
 test("one that spans segments through transactions that were open while the pointer moved on", async () => {
   await makeQueue(a, ["c"]);
   await late.query("begin");

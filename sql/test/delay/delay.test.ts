@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
+import { hurryDelayed } from "../support/delayed.ts";
 import { drain, maintain, makeQueue, receive } from "../support/queue.ts";
 import { updatesAndDeletes } from "../support/statistics.ts";
 
@@ -35,6 +36,22 @@ async function rows(table: string): Promise<number> {
   const { rows: found } = await a.query(`select count(*)::int as n from pgque.${table}`);
   return found[0].n;
 }
+
+test("a table of which nothing has been moved is left where it is, however large", async () => {
+  await hurryDelayed(a);
+  await a.query(
+    "create or replace function pgque.delayed_near_span() returns interval language sql immutable return interval '1 hour'",
+  );
+  await a.query(
+    `select pgque.send_batch('q', 'default', array(select repeat('x', 500) from generate_series(1, 500)), null, '{"delay": "1 day"}')`,
+  );
+  const pointer = async (): Promise<string> =>
+    (await a.query("select pg_sequence_last_value('pgque.delayed_far_pointer') as at")).rows[0].at;
+  const before = await pointer();
+  for (let i = 0; i < 3; i += 1) await maintain(a);
+  expect(await pointer()).toBe(before);
+  expect([await rows("delayed_far_0"), await rows("delayed_far_1")]).toEqual([500, 0]);
+});
 
 describe("a delayed message", () => {
   test("comes when it is due and not before, in the order of the times, with its id, type and headers", async () => {

@@ -20,6 +20,21 @@ test("installs once, and says so when it is there already", async () => {
   expect((await client.query("select pgque.version()")).rows[0].version).toBe(schemaVersion);
 });
 
+test("a schema that others use is left alone, an empty one is taken", async () => {
+  await client.query("create schema app create table orders (id int)");
+  await client.query("create schema calls");
+  await client.query("create function calls.one() returns int language sql return 1");
+  await client.query("create schema empty");
+  for (const schema of ["app", "calls"])
+    await expect(install(client, { schema })).rejects.toMatchObject({
+      code: "PQ004",
+      message: `expected schema ${schema} to be empty or not to be there, found tables or functions in it`,
+    });
+  await expect(client.query(script("app"))).rejects.toMatchObject({ code: "PQ004" });
+  await client.query("rollback");
+  expect(await install(client, { schema: "empty" })).toMatchObject({ installed: true });
+});
+
 test("twenty installers at once: one of them installs", async () => {
   const clients = await Promise.all(Array.from({ length: 20 }, () => database.connect()));
   const results = await Promise.all(clients.map((one) => install(one)));
@@ -59,10 +74,10 @@ test("refuses another version, and names both", async () => {
 
 test("an install that fails leaves nothing behind", async () => {
   await client.query("create schema pgque");
-  await client.query("create table pgque.queue (mine int)");
-  await expect(install(client)).rejects.toThrow('"queue" already exists');
-  const { rows } = await client.query("select relname from pg_class where relnamespace = 'pgque'::regnamespace");
-  expect(rows).toEqual([{ relname: "queue" }]);
+  await client.query("create domain pgque.caller as text");
+  await expect(install(client)).rejects.toThrow('"caller" already exists');
+  const { rows } = await client.query("select from pg_class where relnamespace = 'pgque'::regnamespace");
+  expect(rows).toEqual([]);
 });
 
 test("uninstall drops the schema, and nothing that is not ours", async () => {

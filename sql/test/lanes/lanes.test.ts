@@ -132,3 +132,19 @@ test("a lane that others' retries fill is looked into, so that its cursor can be
   expect((await read()) - before).toBeGreaterThanOrEqual(4000);
   await a.query("commit");
 });
+
+test("the round of the lanes is each consumer's own: of two that take turns neither is kept from a lane", async () => {
+  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  for (const consumer of ["c", "d"]) await subscribe(a, { mode: "shared" }, consumer);
+  for (let i = 0; i < 40; i += 1) await sendWith(a, { key: `key ${i}` }, "x");
+  for (let i = 0; i < 4; i += 1) for (const consumer of ["c", "d"]) await receive(a, consumer, 1);
+  const { rows } = await a.query(
+    `select c.name, array_agg(b.lane order by b.id >> 36) as lanes
+       from pgque.batch_1 b join pgque.consumer c on c.id = b.consumer_id
+      where b.id is not null group by c.name order by c.name`,
+  );
+  expect(rows).toEqual([
+    { name: "c", lanes: [0, 1, 0, 1] },
+    { name: "d", lanes: [0, 1, 0, 1] },
+  ]);
+});

@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import type pg from "pg";
 import { ownServer, type OwnServer, type TestDatabase } from "../../../test/support/database.ts";
 import { blocked } from "../../../test/support/interleave.ts";
-import { fillSegment, maintain, makeQueue } from "../support/queue.ts";
+import { ack, fillSegment, maintain, makeQueue, receive } from "../support/queue.ts";
 
 // Rights to one queue, as their holders have them. One server for all; each test has a database of its own, and its roles are dropped.
 
@@ -138,6 +138,26 @@ test("nobody can call in another's name", async () => {
   await expect(app.query("select pgque.subscribe('q', 'd', caller => 'app')")).rejects.toEqual(denied);
   // nor keep a name for later: the type is nobody's to use
   await expect(app.query("create temporary table kept as select 'app'::pgque.caller as who")).rejects.toEqual(denied);
+});
+
+test("nor in nobody's: a subquery without rows is a null that no check sees", async () => {
+  await grant("other", "send");
+  await owner.query("select pgque.schedule('s', 'q', '* * * * *', '1')");
+  const nobody = "caller => (select null::pgque.caller where false)";
+  for (const call of [
+    `create_queue('mine', ${nobody})`,
+    `fire_schedule('s', date_trunc('minute', now()), ${nobody})`,
+    `subscribe('q', 'd', ${nobody})`,
+  ])
+    await expect(app.query(`select pgque.${call}`), call).rejects.toEqual(denied);
+});
+
+test("who may receive from one queue settles no batch of another", async () => {
+  await grant("other", "receive");
+  await fillSegment(owner);
+  const { batch } = await receive(owner);
+  expect((await app.query("select pgque.ack_2($1) as done", [batch])).rows).toEqual([{ done: 0 }]);
+  expect(await ack(owner, batch)).toBe(1);
 });
 
 test("a SECURITY DEFINER function of an application settles by its owner's rights, not by those of who calls it", async () => {

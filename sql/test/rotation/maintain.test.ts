@@ -43,6 +43,24 @@ test("one transaction truncates one segment at most: its lock is held until the 
   }
 });
 
+test("one transaction grows one ring at most: its receivers wait until the transaction ends", async () => {
+  const segments = async (): Promise<number[]> =>
+    (await a.query("select array_agg(pgque.segment_count(id)) as counts from pgque.queue")).rows[0].counts;
+  await until(async () => {
+    // all fill their segments together, and nobody receives
+    for (const queue of queues)
+      await a.query("select pgque.send_batch($1, array_fill(repeat('x', 100), array[100]))", [queue]);
+    await a.query("begin");
+    await a.query("select pgque.maintain()");
+    const { rows } = await b.query(
+      "select distinct relation from pg_locks where mode = 'ExclusiveLock' and relation::regclass::text ~ '^pgque.batch_.$'",
+    );
+    await a.query("commit");
+    expect(rows.length).toBeLessThanOrEqual(1);
+    return (await segments()).every((count) => count > 3);
+  }, "every ring has grown");
+});
+
 test("one transaction looks at so many queues at most: it keeps locks of each, and the server has room for so many", async () => {
   await a.query(
     "create or replace function pgque.maintained_at_once_max() returns int language sql immutable return 2",

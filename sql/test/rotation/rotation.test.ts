@@ -219,9 +219,16 @@ describe("a truncation", () => {
     await fillSegment(b);
     await maintain(b);
     await drain(b);
+    await b.query("begin");
     const truncation = await blocked(observer, b, "select pgque.truncate_segment(1, 0) as truncated");
     await a.query("commit");
     expect((await truncation.result).rows).toEqual([{ truncated: false }]);
+    // and keeps nobody waiting until its transaction ends
+    const { rows } = await b.query(
+      "select from pg_locks where pid = pg_backend_pid() and mode = 'AccessExclusiveLock' and locktype = 'relation'",
+    );
+    expect(rows).toEqual([]);
+    await b.query("commit");
     expect(await drain(b)).toEqual(["late"]);
   });
 

@@ -72,3 +72,19 @@ test("some of a batch can be acked strictly, the rest later; an id that is not i
   expect(await ack(worker, got.batch)).toBe(1);
   await expect(worker.query("select pgque.ack_strict($1)", [got.batch])).rejects.toMatchObject({ code: "PQ006" });
 });
+
+test("many that are not committed keep nobody's dead batch from coming back", async () => {
+  const open = 15;
+  await send(worker, ...Array.from({ length: open + 1 }, (_, i) => String(i)));
+  const received = [];
+  for (let i = 0; i <= open; i += 1) received.push(await receive(worker, "c", 1, "1 ms"));
+  const working = await Promise.all(Array.from({ length: open }, () => database.connect()));
+  for (const [i, client] of working.entries()) {
+    await client.query("begin");
+    await client.query("select pgque.ack_strict($1)", [received[i]?.batch]);
+  }
+  await until(async () => (await maintain(other)) > 0, "the dead batch is recovered");
+  expect((await receive(other)).payloads).toEqual([String(open)]);
+  for (const client of working) await client.query("commit");
+  expect(await drain(other)).toEqual([]);
+});
