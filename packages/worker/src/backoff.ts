@@ -8,7 +8,9 @@ type RetryOptions = Pick<ResolvedOptions, "retryMinMs" | "retryBackoff" | "retry
 export function retryAfterMs(message: Message, error: unknown, options: RetryOptions): number {
   const { retryMinMs, retryBackoff, retryMaxMs, retryJitter } = options;
   if (typeof retryBackoff === "function") return chosen(retryBackoff, message, error, options);
-  const grown = retryBackoff === "exponential" ? retryMinMs * 2 ** (message.attempt - 1) : retryMinMs;
+  // from attempt 1025 on the factor is infinite, and infinite times nothing is not a number
+  const factor = retryBackoff === "exponential" ? Math.min(Number.MAX_VALUE, 2 ** (message.attempt - 1)) : 1;
+  const grown = retryMinMs * factor;
   return Math.round(Math.min(retryMaxMs, grown) * (retryJitter ? Math.random() : 1));
 }
 

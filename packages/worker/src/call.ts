@@ -26,7 +26,7 @@ export class Call {
   readonly #options: ResolvedOptions;
   readonly #context: CallContext;
   /** What its messages were given up to: whatever the handler comes to after that comes too late. */
-  #givenUp: Outcome | undefined;
+  #givenUp: readonly Outcome[] | undefined;
 
   constructor(pgque: Pgque, queue: string, batch: OpenBatch, messages: readonly Message[], options: ResolvedOptions) {
     this.#pgque = pgque;
@@ -44,7 +44,7 @@ export class Call {
    */
   run(
     handle: (context: CallContext) => unknown,
-    late: (outcome: Outcome) => void,
+    late: (outcomes: readonly Outcome[]) => void,
     ended: (outcomes: readonly Outcome[]) => void,
   ): readonly Outcome[] | undefined {
     const work = this.#isSurrounded ? this.#traced(() => this.#surrounded(handle)) : this.#plain(handle);
@@ -58,9 +58,9 @@ export class Call {
     return undefined;
   }
 
-  /** From now on its messages have this outcome, and its transaction does not commit. */
-  giveUp(outcome: Outcome): void {
-    this.#givenUp ??= outcome;
+  /** From now on its messages have these outcomes, and its transaction does not commit. */
+  giveUp(outcomes: readonly Outcome[]): void {
+    this.#givenUp ??= outcomes;
   }
 
   abort(reason: Error): void {
@@ -86,8 +86,8 @@ export class Call {
   }
 
   async #inTransaction(handle: (context: CallContext) => unknown): Promise<readonly Outcome[]> {
-    const { consumer } = this.#options;
-    const acked = { batchId: this.#batch.id, messageIds: this.#messages.map(({ id }) => id) };
+    const { consumer, answerTimeoutMs } = this.#options;
+    const acked = { batchId: this.#batch.id, messageIds: this.#messages.map(({ id }) => id), answerTimeoutMs };
     const outcomes = await inTransaction(this.#pgque, { queue: this.#queue, consumer }, acked, async (tx) => {
       this.#context.transaction = tx;
       // somebody else may have done the work by now
@@ -98,8 +98,7 @@ export class Call {
   }
 
   #unlessGivenUp(outcomes: readonly Outcome[]): readonly Outcome[] {
-    const givenUp = this.#givenUp;
-    return givenUp === undefined ? outcomes : outcomes.map(() => givenUp);
+    return this.#givenUp ?? outcomes;
   }
 
   /** A handler of batches says what became of each, any other of its one message. */
@@ -122,7 +121,7 @@ export class Call {
   }
 
   #failures(error: unknown): readonly Outcome[] {
-    return this.#messages.map((message) => this.#givenUp ?? this.#failed(message, error));
+    return this.#givenUp ?? this.#messages.map((message) => this.#failed(message, error));
   }
 
   #failed(message: Message, error: unknown): Outcome {
@@ -137,7 +136,7 @@ export class Call {
     return outcome;
   }
 
-  #startClock(late: (outcome: Outcome) => void): () => void {
+  #startClock(late: (outcomes: readonly Outcome[]) => void): () => void {
     const { timeLimitMs } = this.#options;
     if (timeLimitMs === Number.POSITIVE_INFINITY) return () => undefined;
     const sinceMs = performance.now() - this.begunAtMs;
@@ -147,10 +146,7 @@ export class Call {
         "TimeoutError",
       );
       this.abort(reason);
-      timer = setTimeout(() => {
-        const [message] = this.#messages;
-        if (message) late(this.#failed(message, reason));
-      }, graceMs);
+      timer = setTimeout(() => late(this.#failures(reason)), graceMs);
     }, timeLimitMs - sinceMs);
     return () => clearTimeout(timer);
   }

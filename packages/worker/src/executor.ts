@@ -119,7 +119,7 @@ export class Executor {
   giveUp(): void {
     const outcome: Outcome = { kind: "retry", afterMs: 0, reason: "the worker stopped before the handler was done" };
     for (const [call, handled] of this.#running) {
-      call.giveUp(outcome);
+      call.giveUp(handled.messages.map(() => outcome));
       this.#record(handled, outcome, call);
       this.#record(behindOf(handled), released);
     }
@@ -156,6 +156,8 @@ export class Executor {
       });
       if (this.#turn.isOver) await this.#turn.next();
       const waits = outcome?.kind === "retry" || outcome?.kind === "snooze";
+      // given up meanwhile, with all that stood behind it
+      if (batch.isComplete) return;
       // what stands behind one that is tried again waits for it, and comes again with it
       if (this.#ending || (waits && this.#route.stopsAtFailure)) {
         this.#record({ batch, messages: behind, place: place + i + 1 }, released);
@@ -172,9 +174,11 @@ export class Executor {
     this.#options.watch.events.emit("begun", () => ({ messages }));
     const known = call.run(
       (context) => this.#route.handle(messages, context),
-      (outcome) => {
-        call.giveUp(outcome);
-        this.#record(work, outcome, call);
+      (outcomes) => {
+        call.giveUp(outcomes);
+        this.#recordEach(work, outcomes, call);
+        // they wait for nobody whose handler may never return
+        this.#record(behindOf({ ...work, behind }), released);
       },
       (outcomes) => {
         this.#running.delete(call);
@@ -188,11 +192,9 @@ export class Executor {
   }
 
   #ended(call: Call, work: Stretch, outcomes: readonly Outcome[]): Outcome | undefined {
-    const { batch, messages, place } = work;
+    const { batch, messages } = work;
     const { events } = this.#options.watch;
-    for (const [i, message] of messages.entries()) {
-      this.#recordOne(batch, place + i, message, outcomes[i] ?? { kind: "done" }, call);
-    }
+    this.#recordEach(work, outcomes, call);
     events.emit("ended", () => ({ messages, durationMs: performance.now() - call.begunAtMs }));
     if (call.isAcked) this.#settler.acked(batch, messages);
     return outcomes[0];
@@ -201,6 +203,11 @@ export class Executor {
   /** `call`: of the handler, if there was one. */
   #record({ batch, messages, place }: Stretch, outcome: Outcome, call?: Call): void {
     for (const [i, message] of messages.entries()) this.#recordOne(batch, place + i, message, outcome, call);
+  }
+
+  #recordEach({ batch, messages, place }: Stretch, outcomes: readonly Outcome[], call: Call): void {
+    for (const [i, message] of messages.entries())
+      this.#recordOne(batch, place + i, message, outcomes[i] ?? { kind: "done" }, call);
   }
 
   /** What was said of a message before stands. */

@@ -1,6 +1,7 @@
 import { inspect } from "node:util";
 import { PgqueError } from "@pgque/client";
 import type { Clock } from "./clock.ts";
+import { reasonOf } from "./reason.ts";
 
 /** What became of a message. `error`: what was thrown, if anything was. */
 export type Outcome =
@@ -44,7 +45,7 @@ export function done(): HandlerOutcome {
  * return retry({ afterMs: 60_000 }, "the gateway said 429");
  */
 export function retry(when: When, reason = "the handler asked for a retry"): HandlerOutcome {
-  return made({ kind: "retry", reason, ...checked("retry", when) });
+  return made({ kind: "retry", reason: inWords(reason), ...checked("retry", when) });
 }
 
 /**
@@ -66,7 +67,7 @@ export function snooze(when: When): HandlerOutcome {
  * return deadLetter("no such customer");
  */
 export function deadLetter(reason: string): HandlerOutcome {
-  return made({ kind: "dead", reason });
+  return made({ kind: "dead", reason: inWords(reason) });
 }
 
 /** The outcome that a handler returned, as of now; undefined when it is none. */
@@ -78,6 +79,9 @@ export function outcomeOf(value: unknown, clock: Clock): Outcome | undefined {
   if (at === undefined) return rest as Outcome;
   return { ...rest, afterMs: Math.min(longestMs, Math.max(0, at.getTime() - clock.now())) };
 }
+
+/** A reason that is no text, which JavaScript lets through, must not keep the message from being settled. */
+const inWords = (reason: unknown): string => (typeof reason === "string" ? reason : reasonOf(reason));
 
 function made(outcome: Said): HandlerOutcome {
   return Object.freeze({ [brand]: true, outcome });

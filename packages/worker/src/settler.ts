@@ -1,4 +1,4 @@
-import type { Message, Operations, Pgque } from "@pgque/client";
+import { type Message, type Operations, type Pgque, PgqueError } from "@pgque/client";
 import { answered } from "./answer.ts";
 import { Backoff } from "./backoff.ts";
 import type { Notice } from "./notice.ts";
@@ -101,6 +101,7 @@ export class Settler {
     if (done.length > 0) {
       const answer = await this.#insist(batch, done.length, (signal) => this.#calls.ack(batch.id, done, { signal }));
       if (answer === "settled") this.#tellSettled(batch, done.length, false);
+      if (answer === "over") return;
     }
     batch.said(done);
     // to give back one message of an ordered consumer may end the batch, and what else is handled of it is handled now
@@ -108,7 +109,7 @@ export class Settler {
     const one = async (id: bigint, call: (signal: AbortSignal) => Promise<number>): Promise<void> => {
       const answer = await this.#insist(batch, 1, async (signal) => (await call(signal)) > 0);
       if (answer === "settled") this.#tellSettled(batch, 1, false);
-      batch.said([id]);
+      if (answer !== "over") batch.said([id]);
     };
     for (const { id, afterMs, reason } of retry)
       await one(id, (signal) => this.#calls.nack(batch.id, [id], { retryAfterMs: afterMs, reason, signal }));
@@ -135,21 +136,28 @@ export class Settler {
   ): Promise<"settled" | "lost" | "over"> {
     const { log, watch, answerTimeoutMs } = this.#options;
     const backoff = new Backoff();
+    let mayBeDone = false;
     while (!this.#over.aborted) {
       try {
         const settled = await answered(answerTimeoutMs, call);
         watch.answered("settling");
-        // after a failure it may be the first call's own doing
-        if (settled || backoff.failures > 0) return "settled";
+        // after a failure it may be an earlier call's own doing
+        if (settled || mayBeDone) return "settled";
         log.warn("lease lost: messages that were handled come again", { batch: batch.id });
         watch.events.emit("leaseLost", () => ({ batchId: batch.id, count }));
         return "lost";
       } catch (error) {
         log.error("settling a batch failed, will try again", { batch: batch.id, error });
         watch.failed("settling", error);
+        mayBeDone ||= !hadNoEffect(error);
         await backoff.wait(this.#over);
       }
     }
     return "over";
   }
+}
+
+/** The database never had it, or refused it as it refuses everything. */
+function hadNoEffect(error: unknown): boolean {
+  return error instanceof PgqueError && (error.code === "DATABASE_UNREACHABLE" || error.code === "READ_ONLY");
 }

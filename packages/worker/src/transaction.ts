@@ -1,5 +1,6 @@
-import type { Pgque, Source } from "@pgque/client";
+import { type Pgque, PgqueError, type Source } from "@pgque/client";
 import type { PoolClient } from "pg";
+import { within } from "./answer.ts";
 import type { Outcome } from "./outcome.ts";
 
 /**
@@ -11,25 +12,32 @@ import type { Outcome } from "./outcome.ts";
 export async function inTransaction(
   pgque: Pgque,
   source: Source,
-  acked: { batchId: bigint; messageIds: readonly bigint[] },
+  acked: { batchId: bigint; messageIds: readonly bigint[]; answerTimeoutMs: number },
   handle: (tx: PoolClient) => Promise<readonly Outcome[]>,
 ): Promise<readonly Outcome[]> {
   const client = await pgque.pool.connect();
   let broken = false;
   const onError = (): void => void (broken = true);
   client.on("error", onError);
+  const answer = async (asked: Promise<unknown>): Promise<void> => {
+    await within(acked.answerTimeoutMs, asked).catch((error: unknown) => {
+      // nothing else can be asked on a connection that answers no more
+      broken ||= error instanceof PgqueError && error.code === "CONNECTION_LOST";
+      throw error;
+    });
+  };
   try {
-    await client.query("begin");
+    await answer(client.query("begin"));
     const outcomes = await handle(client);
     if (outcomes.every(({ kind }) => kind === "done")) {
-      await pgque.on(client).runtime.settler(source).ackStrict(acked.batchId, acked.messageIds);
-      await client.query("commit");
+      await answer(pgque.on(client).runtime.settler(source).ackStrict(acked.batchId, acked.messageIds));
+      await answer(client.query("commit"));
     } else {
-      await client.query("rollback");
+      await answer(client.query("rollback"));
     }
     return outcomes;
   } catch (error) {
-    await client.query("rollback").catch(() => (broken = true));
+    if (!broken) await answer(client.query("rollback")).catch(() => (broken = true));
     throw error;
   } finally {
     client.off("error", onError);

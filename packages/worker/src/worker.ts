@@ -61,7 +61,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     this.pgque = pgque;
     this.#queue = queue;
     this.#handler = handler;
-    this.#passes = new Passes(pgque, queue, handler, this.#options, this.name, () => this.#prepare());
+    this.#passes = new Passes(pgque, queue, handler, this.#options, this.name, (signal) => this.#prepare(signal));
   }
 
   /** The name of its queue. */
@@ -161,7 +161,8 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
    * `shutdownTimeoutMs` have their signal aborted; what is not done a second after that is given back, too. So ends what `runOnce` and `drain`
    * have under way. Never throws; may be called at any time, any number of times; a handler that awaits it waits for itself, until its time is over.
    *
-   * @param options `force`: the signals are aborted at once, also those of handlers that an earlier call waits for. Default: false
+   * @param options `force`: the signals are aborted at once, also those of handlers that an earlier call waits for, and a `start()` under way
+   *   is given up. Default: false
    */
   async stop({ force = false }: { force?: boolean | undefined } = {}): Promise<void> {
     if (force) {
@@ -184,7 +185,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     const turn = this.#begin("starting");
     const { signal: forced } = this.#forced;
     await after;
-    await this.#prepare();
+    await this.#prepare(forced);
     watch.begin();
     // a name of its own: the heartbeats of the run before named a session that is over, and would give these leases away
     this.#starts += 1;
@@ -197,12 +198,13 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     return run;
   }
 
-  async #prepare(): Promise<void> {
+  /** `signal`: of a stop that waits for nothing. */
+  async #prepare(signal: AbortSignal): Promise<void> {
     const { consumer, mode, onFailure, schedules, attempts, answerTimeoutMs } = this.#options;
-    await this.pgque.ensure(this.#queue);
-    await this.pgque.subscribe(this.#queue, consumer, mode === "ordered" ? { mode, onFailure } : {});
+    await this.pgque.ensure(this.#queue, { signal });
+    await this.pgque.subscribe(this.#queue, consumer, { ...(mode === "ordered" ? { mode, onFailure } : {}), signal });
     await attempts.read(this.pgque, this.#queue, answerTimeoutMs);
-    await declareSchedules(this.pgque, this.#queue, schedules);
+    await declareSchedules(this.pgque, this.#queue, schedules, signal);
   }
 
   async #stop(starting: Promise<Run>, after: Promise<void>): Promise<void> {

@@ -1,3 +1,4 @@
+import { inspect } from "node:util";
 import { Pgque, defineQueue } from "@pgque/client";
 import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
@@ -82,10 +83,18 @@ test("what a handler throws has its message tried again, then made a dead letter
 });
 
 test("what is thrown may be anything", async () => {
-  const queue = await freshQueue(pgque, { maxRetries: 0 });
-  const thrown = [undefined, null, "text", { code: 7 }, new Error(""), new Error("x".repeat(10_000))];
-  await startWorker(pgque, queue, ({ payload }) => {
-    throw thrown[Number(payload)];
+  const queue = await freshQueue(pgque, { maxRetries: 1 });
+  const hidden = {
+    [inspect.custom]() {
+      throw new Error("nobody may see this");
+    },
+  };
+  const odd = Object.assign(new Error("its stack is a list"), { stack: [] });
+  const thrown = [undefined, null, "text", { code: 7 }, new Error(""), new Error("x".repeat(10_000)), hidden, odd];
+  await startWorker(pgque, queue, ({ payload, attempt }) => {
+    // at once, and later
+    if (attempt === 1) throw thrown[Number(payload)];
+    return Promise.reject(thrown[Number(payload)]);
   });
   await pgque.sendMany(queue, [...thrown.keys()]);
   await until(async () => (await unfinished(pgque, queue)).dead === thrown.length, "all are dead letters");
@@ -97,6 +106,8 @@ test("what is thrown may be anything", async () => {
     "{ code: 7 }",
     "Error",
     "x".repeat(20),
+    "the handler failed w",
+    "its stack is a list",
   ]);
   expect(rows[5].reason.split("\n")[0]).toHaveLength(2000);
 });

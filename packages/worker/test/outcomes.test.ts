@@ -49,6 +49,18 @@ describe("what a handler returns", () => {
     expect((await unfinished(pgque, queue)).dead).toBe(0);
   });
 
+  test("is a dead letter whatever the reason is, which JavaScript may make no text", async () => {
+    const queue = await freshQueue(pgque);
+    const reasons = [{ status: 402 }, new Error("declined"), undefined];
+    await startWorker(pgque, queue, ({ payload }) => deadLetter(reasons[Number(payload)] as never));
+    await pgque.sendMany(queue, [...reasons.keys()]);
+    await until(async () => (await unfinished(pgque, queue)).dead === reasons.length, "all are dead letters");
+    const letters = await pgque.deadLetters.list(queue);
+    expect(
+      letters.toSorted((x, y) => Number(x.payload) - Number(y.payload)).map(({ reason }) => reason?.split("\n")[0]),
+    ).toEqual(["{ status: 402 }", "declined", "undefined"]);
+  });
+
   test("is a dead letter at once, as is what throws an UnrecoverableError", async () => {
     const queue = await freshQueue(pgque);
     let calls = 0;
@@ -230,6 +242,30 @@ describe("a time limit", () => {
     await until(() => attempts.length === 2, "the second attempt runs beside the first");
     open();
     expect(attempts).toEqual([1, 2]);
+  });
+
+  test("of a batch gives each of its messages what it is due by its own age", async () => {
+    const queue = await freshQueue(pgque);
+    await pgque.sendMany(queue, ["old", "new"]);
+    const { rows } = await pgque.pool.query("select id from pgque.queue where name = $1", [queue.name]);
+    await pgque.pool.query(
+      `update pgque.message_${rows[0].id} set created_at = now() - interval '1 day' where payload = '"old"'`,
+    );
+    const { open, passed } = gate();
+    const handled: unknown[] = [];
+    await startBatchWorker(
+      pgque,
+      queue,
+      async (messages) => {
+        handled.push(messages.map(({ payload, attempt }) => `${String(payload)} ${attempt}`));
+        if (handled.length === 1) await passed;
+      },
+      { batch: true, timeLimitMs: 50, maxAgeMs: 3_600_000, concurrency: 2 },
+    );
+    await until(() => handled.length === 2, "what is left is tried again");
+    expect(handled).toEqual([["old 1", "new 1"], ["new 2"]]);
+    expect((await pgque.deadLetters.list(queue)).map(({ payload }) => payload)).toEqual(["old"]);
+    open();
   });
 });
 

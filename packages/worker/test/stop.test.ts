@@ -61,6 +61,19 @@ test("stop may be called twice, before start, and while it starts", async () => 
   await worker.stop();
 });
 
+test("a stop that waits for nothing does not wait for a start that the database keeps waiting", async () => {
+  const queue = await freshQueue(pgque);
+  await using own = new Pgque({ connectionString: database.url, max: 1 });
+  const only = await own.pool.connect();
+  const worker = makeWorker(own, queue, () => undefined);
+  const starting = worker.start();
+  const refused = expect(starting).rejects.toThrow("aborted");
+  await until(() => own.pool.waitingCount === 1, "the start waits for a connection");
+  await worker.stop({ force: true });
+  await refused;
+  only.release();
+});
+
 test("a worker that is stopped in the moment in which it starts leaves nothing running", async () => {
   const queue = await freshQueue(pgque);
   const said: string[] = [];

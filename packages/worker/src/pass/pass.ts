@@ -32,10 +32,10 @@ export interface PassSettings {
   forced: AbortSignal;
 }
 
-/** A batch, and the name its lease is held under. */
+/** A batch, and what is kept of it. */
 interface Received {
   batch: Batch & { id: bigint };
-  worker: string;
+  open: CountedBatch;
 }
 
 /**
@@ -207,12 +207,15 @@ export class Pass {
     const { batch, count } = await receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, most);
     if (!isThere(batch)) return undefined;
     this.#received += count;
-    return { batch, worker };
+    const messages = [...batch.messages, ...batch.invalid.map(({ message }) => message)];
+    const open = new CountedBatch(batch.id, worker, messages, this.#tally);
+    // from now on heartbeats keep it, however long the receives after it take
+    this.#settler.add(open);
+    return { batch, open };
   }
 
-  #take({ batch, worker }: Received): void {
-    const messages = [...batch.messages, ...batch.invalid.map(({ message }) => message)];
-    this.#executor.take(new CountedBatch(batch.id, worker, messages, this.#tally), batch);
+  #take({ batch, open }: Received): void {
+    this.#executor.take(open, batch);
   }
 
   async #maintain(): Promise<void> {

@@ -12,7 +12,7 @@ export class Passes {
   readonly #handler: AnyHandler;
   readonly #options: ResolvedOptions;
   readonly #name: string;
-  readonly #prepare: () => Promise<void>;
+  readonly #prepare: (signal: AbortSignal) => Promise<void>;
   readonly #running = new Set<Promise<unknown>>();
   #stop = new AbortController();
   #begun = 0;
@@ -24,7 +24,7 @@ export class Passes {
     handler: AnyHandler,
     options: ResolvedOptions,
     name: string,
-    prepare: () => Promise<void>,
+    prepare: (signal: AbortSignal) => Promise<void>,
   ) {
     this.#pgque = pgque;
     this.#queue = queue;
@@ -58,7 +58,7 @@ export class Passes {
   }
 
   async #run(settings: Omit<PassSettings, "name">, work: (pass: Pass) => Promise<RunSummary>): Promise<RunSummary> {
-    await this.#prepare();
+    await this.#prepare(settings.forced);
     this.#begun += 1;
     const name = `${this.#name}:once-${this.#begun}`;
     return work(new Pass(this.#pgque, this.#queue, this.#handler, this.#options, { ...settings, name }));

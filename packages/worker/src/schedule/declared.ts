@@ -34,10 +34,15 @@ export function declarationProblems(value: unknown): string[] {
  *
  * @throws PgqueError naming the schedule: ACCESS_DENIED when it would have to be changed and the role may not, and as `schedules.set`
  */
-export async function declareSchedules(pgque: Pgque, queue: Queue, schedules: DeclaredSchedules): Promise<void> {
+export async function declareSchedules(
+  pgque: Pgque,
+  queue: Queue,
+  schedules: DeclaredSchedules,
+  signal?: AbortSignal,
+): Promise<void> {
   for (const [name, { cron, payload, ...options }] of Object.entries(schedules)) {
     try {
-      await pgque.schedules.set(name, queue, cron, payload, options);
+      await pgque.schedules.set(name, queue, cron, payload, { ...options, signal });
     } catch (error) {
       throw explained(name, error);
     }

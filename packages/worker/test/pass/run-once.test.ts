@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { Pgque, defineQueue } from "@pgque/client";
 import { deadLetter, DrainError, retry, snooze, UnrecoverableError, Worker } from "@pgque/worker";
 import { afterAll, expect, test } from "vitest";
@@ -46,6 +47,28 @@ test("handles neither what its handlers send nor what they give back at once", a
   expect(new Set(handled)).toEqual(new Set(["first", "again"]));
   expect(await worker.runOnce()).toMatchObject({ done: 1, retried: 1 });
   expect(handled).toHaveLength(4);
+});
+
+test("keeps what it has received while it receives the rest, however long that takes", async () => {
+  const queue = await freshQueue(pgque);
+  await pgque.sendMany(queue, [1, 2, 3]);
+  await using slow = new Pgque({ connectionString: database.url });
+  const receive = slow.receive.bind(slow);
+  slow.receive = async (...args: Parameters<typeof receive>) => {
+    await sleep(600);
+    return receive(...args);
+  };
+  const attempts: number[] = [];
+  const worker = makeWorker(slow, queue, ({ attempt }) => void attempts.push(attempt), {
+    batchSize: 1,
+    leaseMs: 1000,
+    heartbeatIntervalMs: 300,
+  });
+  const running = { once: true };
+  const once = worker.runOnce({ max: 3 }).finally(() => (running.once = false));
+  while (running.once) await pgque.maintain(queue);
+  expect(await once).toMatchObject({ done: 3 });
+  expect(attempts).toEqual([1, 1, 1]);
 });
 
 test("handles as many as it was asked for, or as `prefetch` says", async () => {

@@ -1,0 +1,20 @@
+import type { Message } from "@pgque/client";
+import { expect, test } from "vitest";
+import { retryAfterMs } from "#src/backoff";
+import { silent } from "./support/worker.ts";
+
+test.each([
+  [0, 1, 0],
+  [0, 2000, 0],
+  [10, 3, 40],
+  [10, 2000, 60_000],
+])("from %d ms, the wait after attempt %d is %d ms", (retryMinMs, attempt, expected) => {
+  const options = {
+    retryMinMs,
+    retryBackoff: "exponential",
+    retryMaxMs: 60_000,
+    retryJitter: false,
+    log: silent,
+  } as const;
+  expect(retryAfterMs({ attempt } as Message, new Error("no"), options)).toBe(expected);
+});
