@@ -119,6 +119,22 @@ test("what runs in the caller's transaction is not cancelled: that would break t
   expect(await payloads()).toEqual(["sent"]);
 });
 
+test("one that still waits for its turn in the transaction is not sent", async () => {
+  await hold();
+  const tx = await database.connect();
+  await tx.query("begin");
+  const aborter = new AbortController();
+  const first = pgque.using(tx).send(jobs, "first");
+  await until(async () => (await waiting()) === 1, "the first send waits for a lock");
+  const second = pgque.using(tx).send(jobs, "second", { signal: aborter.signal });
+  const refused = expect(second).rejects.toBe(reason);
+  aborter.abort(reason);
+  await holder.query("rollback");
+  await Promise.all([first, refused]);
+  await tx.query("commit");
+  expect(await payloads()).toEqual(["first"]);
+});
+
 test("a call whose payloads are being checked gives up", async () => {
   const checking = Promise.withResolvers<void>();
   const forever = new Promise<never>(() => undefined);

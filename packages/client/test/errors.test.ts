@@ -108,3 +108,20 @@ test("the codes in the code, the types and the README are the same", async () =>
   ]);
   expect(rows).toEqual(Object.entries(errorCodes));
 });
+
+const ofNode = (code: string, syscall: string): Error =>
+  Object.assign(new Error(`${syscall} ${code}`), { code, syscall });
+
+test.each<[string, Error, PgqueErrorCode]>([
+  ["a connection that could not be made", ofNode("EHOSTUNREACH", "connect"), "DATABASE_UNREACHABLE"],
+  ["one whose server vanished after a statement was sent", ofNode("EHOSTUNREACH", "read"), "CONNECTION_LOST"],
+  [
+    "a name none of whose addresses answers",
+    Object.assign(new AggregateError([ofNode("ETIMEDOUT", "connect"), ofNode("ECONNREFUSED", "connect")]), {
+      code: "ETIMEDOUT",
+    }),
+    "DATABASE_UNREACHABLE",
+  ],
+])("%s: whether a statement can have taken effect", async (_, error, code) => {
+  expect((await failure(pgque.on({ query: () => Promise.reject(error) }).maintain())).code).toBe(code);
+});

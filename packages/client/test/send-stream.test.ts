@@ -162,3 +162,20 @@ test("in the caller's transaction it is sent with it, or not at all", async () =
   await tx.query("commit");
   expect(await drain()).toEqual(numbers(1500));
 });
+
+test("a source may yield one object again and again: each message has the keys of its own moment", async () => {
+  const counted = defineQueue("counted", {
+    payload: z.object({ n: z.number() }),
+    defaults: { dedupeKey: ({ n }) => String(n) },
+  });
+  await pgque.ensure(counted);
+  await pgque.subscribe(counted);
+  function* reused(): Generator<{ n: number }> {
+    const row = { n: 0 };
+    for (; row.n < 50; row.n += 1) yield row;
+  }
+  expect(await pgque.sendStream(counted, reused(), { batchSize: 20 })).toBe(50);
+  const received: number[] = [];
+  for await (const batch of pgque.batches(counted)) received.push(...[...batch].map((m) => m.payload.n));
+  expect(received).toEqual(numbers(50));
+});

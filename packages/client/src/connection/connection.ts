@@ -3,6 +3,7 @@ import { databaseError } from "../errors/database-error.ts";
 import { PgqueError } from "../errors/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Executor, Statement } from "../transaction/executor.ts";
+import type { WaitingStatement } from "../transaction/in-turn.ts";
 import { abortableQuery, untilAborted } from "./abortable.ts";
 import { addressOf, isPool } from "./address.ts";
 import { mayRepeat, repeating } from "./repeat.ts";
@@ -73,6 +74,13 @@ export class Connection {
     return row && Object.values(row)[0];
   }
 
+  #query(statement: Statement, signal: AbortSignal | undefined): ReturnType<Executor["query"]> {
+    if (signal === undefined) return this.#executor.query(statement);
+    if (isPool(this.#executor)) return abortableQuery(this.#executor, statement, signal);
+    const waiting: WaitingStatement = { ...statement, signal };
+    return this.#executor.query(waiting);
+  }
+
   async #run(text: (schema: string) => string, values: unknown[], { signal, queue, consumer }: Call): Promise<Row[]> {
     try {
       const statement: Statement = {
@@ -80,10 +88,7 @@ export class Connection {
         values,
       };
       if (this.#options.prepare) statement.name = statementName(statement.text);
-      const { rows } =
-        signal !== undefined && isPool(this.#executor)
-          ? await abortableQuery(this.#executor, statement, signal)
-          : await this.#executor.query(statement);
+      const { rows } = await this.#query(statement, signal);
       return rows;
     } catch (cause) {
       if (signal?.aborted && cause === signal.reason) throw cause;

@@ -122,7 +122,7 @@ function denied({
 
 /** Starting or stopping, too many connections, no such database. */
 const noConnectionStates = new Set(["57P03", "53300", "3D000"]);
-const noConnectionCodes = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ENOENT"]);
+const noConnectionCodes = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "ENOENT"]);
 
 function unreachable({
   cause,
@@ -154,8 +154,16 @@ function readOnly({ cause, sqlstate, message, where, details }: Failure): PgqueE
   });
 }
 
-/** Of Node, and of postgres.js. */
-const brokenCodes = new Set(["ECONNRESET", "EPIPE", "ETIMEDOUT", "CONNECTION_CLOSED", "CONNECTION_DESTROYED"]);
+/** Of Node, and of postgres.js. That a host cannot be reached is also what a connection ends with whose server vanished after a statement was sent. */
+const brokenCodes = new Set([
+  "ECONNRESET",
+  "EPIPE",
+  "ETIMEDOUT",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "CONNECTION_CLOSED",
+  "CONNECTION_DESTROYED",
+]);
 
 function lost({ cause, sqlstate, systemCode, message, where, details }: Failure): PgqueError | undefined {
   const broken = brokenCodes.has(systemCode);

@@ -25,7 +25,8 @@ export function* origins(error: unknown): Generator<Origin> {
 }
 
 function originOf(error: object): Origin {
-  const code = textOf(error, "code") || (error instanceof AggregateError ? textOf(error.errors[0], "code") : "");
+  const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined;
+  const code = textOf(error, "code") || textOf(first, "code");
   // Prisma's driver adapters keep the server's code beside their own word for it
   const sqlstate = textOf(error, "originalCode") || (field(error, "severity") === undefined ? "" : code);
   return {
@@ -33,7 +34,7 @@ function originOf(error: object): Origin {
     hint: textOf(error, "hint").replace(/\.$/, "") || undefined,
     sqlstate,
     systemCode: sqlstate === "" ? code : "",
-    syscall: textOf(error, "syscall"),
+    syscall: textOf(error, "syscall") || textOf(first, "syscall"),
   };
 }
 

@@ -217,7 +217,8 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   }
 
   /**
-   * Gives back at once, without using an attempt, what is not settled yet, and finishes the batch.
+   * Gives back at once, without using an attempt, what is not settled yet, and finishes the batch. Invalid ones are tried again, an attempt
+   * further: a receiver that gave them back for ever would get nothing else.
    *
    * @returns false when the lease was lost
    * @example

@@ -59,8 +59,9 @@ class Stream {
   readonly #onSent: SendStreamOptions["onSent"];
   readonly #batchSize: number;
   readonly #batchCharsMax: number;
-  #payloads: unknown[] = [];
   #texts: string[] = [];
+  /** Of each of them: what the source yields may be one object, changed from one to the next. */
+  #keys: SendManyOptions[] = [];
   #chars = 0;
   #taken = 0;
   #sent = 0;
@@ -122,8 +123,8 @@ class Stream {
 
   async #take(payload: unknown): Promise<void> {
     const [text = ""] = await this.#unlessFailed(() => encodePayloads(this.#queue, this.#type, [payload], this.#taken));
-    this.#payloads.push(payload);
     this.#texts.push(text);
+    this.#keys.push(withManyDefaults(this.#queue, [payload], this.#type, this.#options));
     this.#chars += text.length;
     this.#taken += 1;
   }
@@ -134,11 +135,11 @@ class Stream {
 
   #begin(): void {
     if (this.#texts.length === 0 || this.#failure) return;
-    const [payloads, texts] = [this.#payloads, this.#texts];
-    this.#payloads = [];
+    const [texts, keys] = [this.#texts, this.#keys];
     this.#texts = [];
+    this.#keys = [];
     this.#chars = 0;
-    this.#sending = this.#send(payloads, texts)
+    this.#sending = this.#send(texts, keys)
       .catch((error: unknown) => this.#fail(error))
       .finally(() => {
         this.#sending = undefined;
@@ -147,8 +148,14 @@ class Stream {
       });
   }
 
-  async #send(payloads: unknown[], texts: string[]): Promise<void> {
-    const options = withManyDefaults(this.#queue, payloads, this.#type, this.#options);
+  async #send(texts: string[], each: SendManyOptions[]): Promise<void> {
+    const listed = <Key>(pick: (of: SendManyOptions) => readonly Key[] | undefined): Key[] | undefined =>
+      each.some((of) => pick(of) !== undefined) ? each.flatMap((of) => pick(of) ?? []) : undefined;
+    const options = {
+      ...each[0],
+      keys: listed(({ keys }) => keys),
+      dedupeKeys: listed(({ dedupeKeys }) => dedupeKeys),
+    };
     const ids = await sendTexts(this.#db, this.#queue, this.#type, texts, options);
     this.#sent += ids.length;
     await untilAborted(Promise.resolve(this.#onSent?.(ids)), this.#options.signal);

@@ -1,7 +1,12 @@
 import { addressOf } from "../connection/address.ts";
 import { PgqueError } from "../errors/errors.ts";
 import { show } from "../validation/options.ts";
-import type { Executor } from "./executor.ts";
+import type { Executor, Statement } from "./executor.ts";
+
+/** One that may have to wait for its turn, and is not sent when it was aborted meanwhile. */
+export interface WaitingStatement extends Statement {
+  signal?: AbortSignal;
+}
 
 /**
  * One statement at a time: a transaction has one connection, and drivers that queue for it warn about it (`pg` 8) or mean to refuse it
@@ -11,8 +16,12 @@ export function inTurn(executor: Executor, handle: object): Executor {
   let last: Promise<unknown> = Promise.resolve();
   return {
     ...addressOf(handle as Executor),
-    query(statement) {
-      const result = last.then(() => executor.query(statement)).then(checked);
+    query({ signal, ...statement }: WaitingStatement) {
+      const begun = last.then(() => {
+        signal?.throwIfAborted();
+        return executor.query(statement);
+      });
+      const result = begun.then(checked);
       last = result.catch(() => undefined);
       return result;
     },
