@@ -35,7 +35,7 @@ A program may rely on this, in every command:
 | \`bytes\`, \`…Bytes\`, \`…BytesMax\` | a size in bytes, a number |
 | \`…Count\`, \`depth\`, \`delayed\`, \`inFlight\`, \`deadLetters\`, \`attempt\` | a number |
 | \`paused\`, \`is…\` | true or false |
-| \`payload\`, \`headers\` | as they were sent; a payload that is no JSON as a string |
+| \`payload\`, \`headers\` | as they were sent, with numbers as JavaScript has them: beyond 2^53 they are rounded; a payload that is no JSON as a string |
 
 What is not known or does not apply is null. What a command has done is told in its participle: \`created\`, \`changed\`, \`added\`, \`moved\`, \`removed\`
 and \`dropped\` are true, or false when there was nothing to do; \`sent\`, \`redriven\` and \`purged\` say how many. Members may be added in any

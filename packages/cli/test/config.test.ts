@@ -77,3 +77,18 @@ test("a configuration that does not load is named with the line", async () => {
   const missing = await runIn(folder, ["queue", "list", "--config", "yours.ts"]);
   expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('"yours.ts", found: nothing there') });
 });
+
+test("what is the worker's in the file is no other command's: its consumer is not the one that is purged", async () => {
+  const folder = await TaskFolder.create({ "pgque.config.ts": configOf('consumer: "billing"') });
+  const queue = defineQueue("billed");
+  await client.ensure(queue);
+  await client.subscribe(queue, "billing");
+  await client.send(queue, 1);
+  const batch = await client.receive(queue, { consumer: "billing" });
+  await batch.bury(batch.open, "no");
+  const { code, err } = await runIn(folder, ["dlq", "purge", "billed", "--yes"]);
+  expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("--all") });
+  expect(await client.deadLetters.list(queue)).toHaveLength(1);
+  expect((await runIn(folder, ["dlq", "redrive", "billed", "--all"])).code).toBe(0);
+  expect(await client.deadLetters.list(queue)).toEqual([]);
+});

@@ -94,6 +94,17 @@ describe("what it does", () => {
     await until(() => holder.isGone(), "the session is gone");
   });
 
+  test("a server that cannot be reached does not keep it from what it does on another", async () => {
+    const holder = await hold(repeatableRead);
+    const args = ["guard", "--once", "--json", ...now, "--terminate", "--grace", "300ms"];
+    const { code, out } = await pgque([...args, "--follower", "postgres://127.0.0.1:1/x"], {
+      DATABASE_URL: as("guard"),
+    });
+    expect(code).toBe(1);
+    expect(out).toContain('"terminated"');
+    await until(() => holder.isGone(), "the session is gone");
+  });
+
   test("cancels a statement, and leaves the session of one that ends by that", async () => {
     const holder = await hold();
     const cancelled = holder.client.query("select pg_sleep(3600)").catch((error: { code: string }) => error.code);

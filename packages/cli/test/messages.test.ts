@@ -178,3 +178,12 @@ describe("tail", () => {
     expect(tail.err).toBe("");
   });
 });
+
+test("receive shows what is not JSON as it is, and to look at it uses no attempt", async () => {
+  await client.pool.query("select pgque.send('q', 'default', 'not json')");
+  for (let look = 0; look < 2; look += 1)
+    expect(jsonLines((await run("receive", "q", "--json")).out)).toMatchObject([{ payload: "not json", attempt: 1 }]);
+  expect((await run("receive", "q", "--ack")).out).toContain("not json");
+  expect((await run("receive", "q")).out).toBe("There is nothing to receive.\n");
+  expect(await client.deadLetters.list("q")).toEqual([]);
+});

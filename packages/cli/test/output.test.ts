@@ -87,6 +87,7 @@ describe("text of others does nothing to a terminal", () => {
       ["queue", "drop", name],
       ["queue", name],
       ["top", "--once", "--json"],
+      ["uninstall", "--dry-run"],
       ["doctor"],
     ];
     for (const call of calls) {

@@ -60,3 +60,20 @@ test("at a terminal a line is for people", async () => {
   expect(shown).toMatch(/INFO.*: talked to postgres:\/\/app:\*\*\*\*@db\/app/);
   expect(shown).not.toContain('{"level"');
 });
+
+test.each(["json", "pretty"])("a handler's words do nothing to a terminal: %s", async (format) => {
+  const queue = defineQueue(`hostile-${format}`, { maxRetries: 0 });
+  await client.ensure(queue);
+  await client.subscribe(queue, "default");
+  await client.send(queue, 1);
+  const code = String.raw`export default (message, { log }) => {
+    const words = "\u009b31m\u001b]0;x\u0007\u202e";
+    log.info(words, { words, deep: { words } });
+    throw new Error(words);
+  };`;
+  const folder = await TaskFolder.create({ [`hostile-${format}.js`]: code });
+  const { out } = await run("worker", folder.path, "--once", "--log-format", format);
+  expect(out).toContain(String.raw`\u202e`);
+  // eslint-disable-next-line no-control-regex
+  expect(out).not.toMatch(/[\u0000-\u0009\u000B-\u001F\u007F-\u009F\u2028-\u202E\u2066-\u2069]/);
+});

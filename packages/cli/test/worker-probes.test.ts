@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { connect, type AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
 import { defineQueue } from "@pgque/client";
 import { expect, test } from "vitest";
 import { freshCli, jsonLines } from "./support/cli.ts";
@@ -37,6 +38,22 @@ test("--metrics-port serves metrics and probes, and says why it is not ready", a
     .poll(async () => (await get("/metrics")).text)
     .toContain('pgque_messages_handled_total{queue="probed",consumer="default",outcome="done"} 1');
   expect((await get("/metrics")).text).toContain('pgque_queue_dead_letters{queue="probed"} 0');
+  worker.kill("SIGTERM");
+  expect((await worker.ended).code).toBe(0);
+});
+
+test("no request ends the worker, whatever it asks for", async () => {
+  const folder = await TaskFolder.create({ "asked.js": `export default () => undefined;` });
+  await client.ensure(defineQueue("asked"));
+  const worker = start("worker", folder.path, "--metrics-port", "0");
+  const url = await urlOf(worker);
+  await worker.says("worker started");
+  for (const target of ["//", "///x", "http://[/", "*"]) {
+    const socket = connect(Number(new URL(url).port), "127.0.0.1");
+    socket.end(`GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    expect(await text(socket), target).toMatch(/^HTTP\/1\.1 4/);
+  }
+  expect((await fetch(`${url}/healthz?deep=1`)).status).toBe(200);
   worker.kill("SIGTERM");
   expect((await worker.ended).code).toBe(0);
 });

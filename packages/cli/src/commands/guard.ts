@@ -90,7 +90,11 @@ async function guard(flags: Flags): Promise<void> {
     over.abort();
   };
   void stopRequested().then(stop);
-  await Promise.all(watches.map((of) => (flags.once ? watchOnce(of, over.signal) : watch(of, over.signal))));
+  // one that cannot be reached does not keep the others from what they are at
+  const ended = await Promise.allSettled(
+    watches.map((of) => (flags.once ? watchOnce(of, over.signal) : watch(of, over.signal))),
+  );
+  for (const each of ended) if (each.status === "rejected") throw each.reason;
 }
 
 function policyOf(flags: Flags): import("../guard/policy.ts").Policy {

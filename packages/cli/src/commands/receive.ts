@@ -43,11 +43,12 @@ async function receive(queue: string, flags: Flags): Promise<void> {
   await withPgque(flags, "reader", async (pgque) => {
     const batch = await pgque.receive(queue, given({ consumer, max, leaseMs }));
     try {
-      if (batch.messages.length === 0 && !flags.json) return await printLine("There is nothing to receive.");
+      if (batch.open.length === 0 && !flags.json) return await printLine("There is nothing to receive.");
       await print(batch, flags);
       if (flags.ack) await ack(batch);
     } finally {
-      await batch.release();
+      // all of them: release() counts an attempt of what is not JSON, which was only looked at
+      if (batch.open.length > 0) await batch.settle({ release: batch.open });
     }
   });
 }
@@ -55,11 +56,12 @@ async function receive(queue: string, flags: Flags): Promise<void> {
 /** Done when all of it has been taken: what nobody has read must not be acked. */
 async function print(batch: Batch, flags: Flags): Promise<void> {
   const [{ json }, { messageLine }] = await Promise.all([import("../output/json.ts"), import("../output/message.ts")]);
-  for (const message of batch) await printLine(flags.json ? json(message, 0) : messageLine(message));
+  const all = [...batch.messages, ...batch.invalid.map(({ message }) => message)];
+  for (const message of all) await printLine(flags.json ? json(message, 0) : messageLine(message));
 }
 
 async function ack(batch: Batch): Promise<void> {
-  if (await batch.ack()) return;
+  if (batch.open.length === 0 || (await batch.ack(batch.open))) return;
   throw new Error(
     "the lease ended before all was printed: the messages were not acked and will come again. Take fewer (--limit) or a longer lease (--lease)",
   );

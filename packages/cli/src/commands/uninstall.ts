@@ -4,6 +4,7 @@ import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connec
 import { withDryRun } from "./install.ts";
 import type { DryFlags } from "../output/migration.ts";
 import { printLine } from "../output/print.ts";
+import { printable } from "../output/printable.ts";
 import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 
 interface Flags extends DatabaseFlags, ConfirmFlags, DryFlags {}
@@ -54,7 +55,7 @@ async function contents(client: Client, quoted: string, schema: string): Promise
       where n.nspname = $1 and c.relkind = 'r'`,
     [schema],
   );
-  const shown = queues.slice(0, 10).map(({ name }) => JSON.stringify(name));
+  const shown = queues.slice(0, 10).map(({ name }) => printable(JSON.stringify(name)));
   if (queues.length > shown.length) shown.push(`${queues.length - shown.length} more`);
   const names =
     shown.length === 0

@@ -5,8 +5,11 @@ import type { PgqueConfig } from "./config.ts";
 /** Variables that name a database; one that is set counts for more than the file. */
 const databaseVariables = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
 
+/** What every command takes from the file. The other keys are the worker's: a consumer that is set for it must not be the one that is purged. */
+const everyCommands = new Set(["databaseUrl", "schema"]);
+
 /**
- * Gives a command the options of the configuration that it has and that neither its arguments nor the environment set. Commands without
+ * Gives a command the options of the configuration that are meant for it and that neither its arguments nor the environment set. Commands without
  * `--schema` use no queues, and read no configuration.
  *
  * @throws UsageError when a value is not what the option takes
@@ -17,6 +20,7 @@ export async function applyConfig(command: Command, file: string | undefined): P
   const loaded = await loadConfig(file);
   if (loaded === undefined) return;
   for (const [key, value] of Object.entries(loaded.config)) {
+    if (command.name() !== "worker" && !everyCommands.has(key)) continue;
     const option = command.options.find((one) => one.attributeName() === key);
     // an argument is no option: the command looks for it among them nevertheless
     if (command.registeredArguments.some((one) => one.name() === key))

@@ -6,7 +6,7 @@ export interface Policy {
   olderThanMs: number;
   /** Undefined: it only says what it would do. */
   signal: Signal | undefined;
-  /** Between the first look, when it is cancelled, and a terminate. */
+  /** Between a cancel, or the first look if nothing is to be cancelled, and a terminate. */
   graceMs: number;
   allowedUsers: readonly string[];
   allowedApplications: readonly string[];
@@ -30,16 +30,16 @@ export function reasonToSpare({ ageMs, details }: Holder, policy: Policy): strin
 
 /** What has been done about a transaction so far. */
 export interface Progress {
-  /** For how long guard has known that it is too old. */
-  knownMs: number;
+  /** For how long it has had time to end: since guard first saw it, or cancelled its statement. */
+  waitedMs: number;
   isCancelled: boolean;
   /** A statement runs in it: a cancel does nothing to a session that is idle. */
   isActive: boolean;
 }
 
 /** What is done about it next; undefined: nothing for now. */
-export function nextSignal({ knownMs, isCancelled, isActive }: Progress, policy: Policy): Signal | undefined {
+export function nextSignal({ waitedMs, isCancelled, isActive }: Progress, policy: Policy): Signal | undefined {
   if (policy.signal === undefined) return undefined;
   if (isActive && !isCancelled) return "cancel";
-  return policy.signal === "terminate" && knownMs >= policy.graceMs ? "terminate" : undefined;
+  return policy.signal === "terminate" && waitedMs >= policy.graceMs ? "terminate" : undefined;
 }

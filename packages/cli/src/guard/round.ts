@@ -9,8 +9,8 @@ import { keyOf, type Signal, signalTransaction, targetOf } from "./target.ts";
 /** What has been done about a transaction. */
 interface Case {
   fields: Record<string, unknown>;
-  /** Since when it is known, by the monotonic clock. */
-  knownMs: number;
+  /** Since when it has time to end, by the monotonic clock. */
+  sinceMs: number;
   isCancelled: boolean;
   isTerminated: boolean;
   isRefused: boolean;
@@ -30,8 +30,12 @@ export class Rounds {
     this.#log = log;
   }
 
-  /** Looks once, says what is new and does what is due. Returns whether something is still to be done about what it saw. */
-  async go(client: Client): Promise<boolean> {
+  /**
+   * Looks once, says what is new and does what is due. Returns whether something is still to be done about what it saw.
+   *
+   * @param options `onlyKnown`: what is new is somebody else's business. Default: false
+   */
+  async go(client: Client, { onlyKnown = false }: { onlyKnown?: boolean } = {}): Promise<boolean> {
     const holders = await findTransactions(client);
     this.#sayWhetherBlind(holders);
     const seen = new Map<string, Case>();
@@ -39,7 +43,8 @@ export class Rounds {
       const target = targetOf(holder);
       if (target === undefined || reasonToSpare(holder, this.#policy) !== undefined) continue;
       const key = keyOf(target);
-      const known = this.#cases.get(key) ?? this.#open(holder);
+      const known = this.#cases.get(key) ?? (onlyKnown ? undefined : this.#open(holder));
+      if (known === undefined) continue;
       seen.set(key, known);
       const signal = this.#due(known, holder.isActive);
       if (signal !== undefined) await this.#send(signal, known, () => signalTransaction(client, target, signal));
@@ -63,7 +68,7 @@ export class Rounds {
       query,
       plan,
     });
-    return { fields, knownMs: performance.now(), isCancelled: false, isTerminated: false, isRefused: false };
+    return { fields, sinceMs: performance.now(), isCancelled: false, isTerminated: false, isRefused: false };
   }
 
   /** What is going to be done about a transaction, in words. */
@@ -78,9 +83,9 @@ export class Rounds {
     }
   }
 
-  #due({ knownMs, isCancelled, isTerminated, isRefused }: Case, isActive: boolean): Signal | undefined {
+  #due({ sinceMs, isCancelled, isTerminated, isRefused }: Case, isActive: boolean): Signal | undefined {
     if (isTerminated || isRefused) return undefined;
-    return nextSignal({ knownMs: performance.now() - knownMs, isCancelled, isActive }, this.#policy);
+    return nextSignal({ waitedMs: performance.now() - sinceMs, isCancelled, isActive }, this.#policy);
   }
 
   async #send(signal: Signal, known: Case, send: () => Promise<boolean>): Promise<void> {
@@ -92,7 +97,7 @@ export class Rounds {
       this.#log.error(`this role may not ${signal} it`, { ...known.fields, error });
       return;
     }
-    if (signal === "cancel") known.isCancelled = true;
+    if (signal === "cancel") Object.assign(known, { isCancelled: true, sinceMs: performance.now() });
     else known.isTerminated = true;
     this.#log.warn(signal === "cancel" ? "cancelled" : "terminated", known.fields);
   }

@@ -48,8 +48,10 @@ export async function watchOnce({ config, policy, log }: Watch, over: AbortSigna
   const rounds = new Rounds(nameOf(config), policy, log);
   try {
     await withConnection(config, policy, log, over, async (client) => {
-      while ((await rounds.go(client)) && !over.aborted) {
+      let isUnfinished = await rounds.go(client);
+      while (isUnfinished && !over.aborted) {
         await pause(onceMs, undefined, { signal: over }).catch(() => undefined);
+        isUnfinished = await rounds.go(client, { onlyKnown: true });
       }
     });
   } catch (error) {

@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import type { Fields, Logger } from "@pgque/worker";
 import type { DestinationStream } from "pino";
 import { explain, redact } from "../output/failure.ts";
+import { printableLines } from "../output/printable.ts";
 import type { LogFlags } from "./log-flags.ts";
 
 /** A line on standard output for each event: JSON for programs, or for people. Without the passwords of connection strings. */
@@ -15,12 +16,14 @@ export async function workerLog({ logLevel, logFormat }: LogFlags): Promise<Logg
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (level) => ({ level }) },
     },
-    format === "pretty" ? await prettyOutput() : { write: (line) => void process.stdout.write(line) },
+    format === "pretty" ? await prettyOutput() : { write: (line) => void process.stdout.write(printableLines(line)) },
   );
+  // what colors a line for people are control characters too: text of others is made harmless before
+  const say: Say = format === "pretty" ? (text) => printableLines(redact(text)) : redact;
   const line =
     (level: LogFlags["logLevel"]) =>
     (message: string, fields: Fields = {}): void => {
-      if (log.isLevelEnabled(level)) log[level](shown(fields), redact(message));
+      if (log.isLevelEnabled(level)) log[level](shown(fields, say), say(message));
     };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
@@ -35,27 +38,30 @@ async function prettyOutput(): Promise<DestinationStream> {
   return { write: (line) => void process.stdout.write(pretty(line)) };
 }
 
+/** A text without what it must not hold. */
+type Say = (text: string) => string;
+
 /** What JSON can hold: ids as strings, since they may be larger than its numbers; errors with their causes and where they come from. */
-function shown(fields: Fields): Fields {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value)]));
+function shown(fields: Fields, say: Say): Fields {
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value, say)]));
 }
 
-function plain(value: unknown): unknown {
+function plain(value: unknown, say: Say): unknown {
   if (typeof value === "object" && value !== null && !(value instanceof Error)) {
     try {
-      return JSON.parse(JSON.stringify(value, (_, one: unknown) => scalar(one)));
+      return JSON.parse(JSON.stringify(value, (_, one: unknown) => scalar(one, say)));
     } catch {
       // it holds itself, or will not be read
-      return redact(inspect(value));
+      return say(inspect(value));
     }
   }
-  return scalar(value);
+  return scalar(value, say);
 }
 
-function scalar(value: unknown): unknown {
+function scalar(value: unknown, say: Say): unknown {
   if (typeof value === "bigint") return String(value);
-  if (typeof value === "string") return redact(value);
+  if (typeof value === "string") return say(value);
   if (!(value instanceof Error)) return value;
   const { code } = value as { code?: unknown };
-  return { type: value.name, message: explain(value), code, stack: redact(value.stack ?? "") };
+  return { type: value.name, message: say(explain(value)), code, stack: say(value.stack ?? "") };
 }

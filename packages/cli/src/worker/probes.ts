@@ -28,8 +28,12 @@ export async function serveProbes(
   probed: () => Probed | undefined,
 ): Promise<Probes> {
   const server = createServer((request, response) => {
-    const { pathname } = new URL(request.url ?? "/", "http://localhost");
-    void answer(response, request.method ?? "", pathname, probed());
+    // whatever was asked for: a request must not end the process
+    const [path = ""] = (request.url ?? "").split("?", 1);
+    answer(response, request.method ?? "", path, probed()).catch((error: unknown) => {
+      if (!response.headersSent) response.writeHead(500, { "content-type": "text/plain; charset=utf-8" });
+      response.end(`${String(error)}\n`);
+    });
   });
   try {
     server.listen(port, host);
@@ -44,21 +48,17 @@ export async function serveProbes(
 async function answer(
   response: ServerResponse,
   method: string,
-  pathname: string,
+  path: string,
   probed: Probed | undefined,
 ): Promise<void> {
   const reply = (status: number, text: string, type = "text/plain; charset=utf-8"): void =>
     void response.writeHead(status, { "content-type": type }).end(text);
   if (method !== "GET" && method !== "HEAD") return reply(405, "expected GET\n");
-  if (pathname === "/healthz") return verdict(reply, probed, "isLive");
-  if (pathname === "/readyz") return verdict(reply, probed, "isReady");
-  if (pathname !== "/metrics") return reply(404, "expected /metrics, /healthz or /readyz\n");
+  if (path === "/healthz") return verdict(reply, probed, "isLive");
+  if (path === "/readyz") return verdict(reply, probed, "isReady");
+  if (path !== "/metrics") return reply(404, "expected /metrics, /healthz or /readyz\n");
   if (probed === undefined) return reply(503, "it is starting\n");
-  try {
-    reply(200, await probed.registry.metrics(), probed.registry.contentType);
-  } catch (error) {
-    reply(500, `${String(error)}\n`);
-  }
+  reply(200, await probed.registry.metrics(), probed.registry.contentType);
 }
 
 function verdict(
