@@ -1,4 +1,5 @@
-import { bytes, ms, ratio, spread, whole } from "../report/format.ts";
+import { systemNamed } from "../registry.ts";
+import { bytes, ms, notMeasured, ratio, spread, whole } from "../report/format.ts";
 import type { Column } from "../report/rows-table.ts";
 import { spreadOf } from "../report/summary.ts";
 import type { CompareFigures } from "./compare-results.ts";
@@ -8,6 +9,12 @@ const figure =
   (pick: (figures: CompareFigures) => number | null | undefined, format: (value: number) => string) =>
   ({ measured }: CompareRow): string =>
     spread(spreadOf(measured.map(pick)), format);
+
+/** What a system has that keeps its messages in PostgreSQL. */
+const stored =
+  (pick: (figures: CompareFigures) => number | null | undefined, format: (value: number) => string) =>
+  (row: CompareRow): string =>
+    systemNamed(row.system).schema === null ? notMeasured : figure(pick, format)(row);
 
 /** The row of what the others are compared with says nothing. */
 const compared =
@@ -30,8 +37,8 @@ export const mainColumns: Column<CompareRow>[] = [
   { head: "held", cell: compared((row) => row.ratioHeld) },
   { head: "latency p50", cell: figure(({ latencyMs }) => latencyMs?.p50, ms) },
   { head: "p99", cell: figure(({ latencyMs }) => latencyMs?.p99, ms) },
-  { head: "WAL/message", cell: figure(({ clean }) => clean.walBytesPerMessage, inBytes) },
-  { head: "dead tuples, held", cell: figure(({ held }) => held.deadTuples, whole) },
+  { head: "WAL/message", cell: stored(({ clean }) => clean.walBytesPerMessage, inBytes) },
+  { head: "dead tuples, held", cell: stored(({ held }) => held.deadTuples, whole) },
 ];
 
 /** What else was measured; in report.md only. */
@@ -45,7 +52,7 @@ export const moreColumns: Column<CompareRow>[] = [
   { head: "held", cell: figure(({ held }) => held.harnessBusy, percent) },
   { head: "latency p50, held", cell: figure(({ latencyHeldMs }) => latencyHeldMs?.p50, ms) },
   { head: "p99, held", cell: figure(({ latencyHeldMs }) => latencyHeldMs?.p99, ms) },
-  { head: "on disk, held", cell: figure(({ held }) => held.bytes, bytes) },
+  { head: "on disk, held", cell: stored(({ held }) => held.bytes, bytes) },
 ];
 
 function percent(share: number): string {
