@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import os from "node:os";
-import type { CpuClock } from "./server-cpu.ts";
+import { ticksPerSecond, type CpuClock } from "./server-cpu.ts";
 
 /** Who used the machine's cores. Null where the server's processes cannot be seen. */
 export interface CpuUsed {
@@ -52,7 +52,7 @@ function machineSeconds(): number {
   return process.platform === "linux" ? linuxSeconds() : elsewhereSeconds();
 }
 
-/** As the kernel has it in /proc/stat, in hundredths of a second. `os.cpus()` leaves out soft interrupts, and what a hypervisor took away. */
+/** As the kernel has it in /proc/stat. `os.cpus()` leaves out soft interrupts, and what a hypervisor took away. */
 function linuxSeconds(): number {
   const [total = ""] = readFileSync("/proc/stat", "utf8").split("\n", 1);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = total
@@ -60,7 +60,7 @@ function linuxSeconds(): number {
     .split(/\s+/)
     .slice(1)
     .map(Number);
-  return (user + nice + system + irq + softirq + steal) / 100;
+  return (user + nice + system + irq + softirq + steal) / ticksPerSecond;
 }
 
 function elsewhereSeconds(): number {

@@ -1,8 +1,8 @@
 import type pg from "pg";
 import { processTimes, processesOf, visiblePostmaster } from "./server-processes.ts";
 
-/** Linux reports process times in hundredths of a second, whatever the kernel's own tick. */
-const ticksPerSecond = 100;
+/** Linux reports times of processes and of the machine in hundredths of a second, whatever the kernel's own tick. */
+export const ticksPerSecond = 100;
 
 /** CPU seconds that a server has used. */
 export interface CpuClock {

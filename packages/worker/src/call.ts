@@ -87,8 +87,9 @@ export class Call {
 
   async #inTransaction(handle: (context: CallContext) => unknown): Promise<readonly Outcome[]> {
     const { consumer, answerTimeoutMs } = this.#options;
-    const acked = { batchId: this.#batch.id, messageIds: this.#messages.map(({ id }) => id), answerTimeoutMs };
-    const outcomes = await inTransaction(this.#pgque, { queue: this.#queue, consumer }, acked, async (tx) => {
+    const acked = { batchId: this.#batch.id, messageIds: this.#messages.map(({ id }) => id) };
+    const source = { queue: this.#queue, consumer };
+    const outcomes = await inTransaction(this.#pgque, source, acked, answerTimeoutMs, async (tx) => {
       this.#context.transaction = tx;
       // somebody else may have done the work by now
       return this.#unlessGivenUp(this.#read(await handle(this.#context)));

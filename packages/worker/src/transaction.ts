@@ -12,7 +12,8 @@ import type { Outcome } from "./outcome.ts";
 export async function inTransaction(
   pgque: Pgque,
   source: Source,
-  acked: { batchId: bigint; messageIds: readonly bigint[]; answerTimeoutMs: number },
+  acked: { batchId: bigint; messageIds: readonly bigint[] },
+  answerTimeoutMs: number,
   handle: (tx: PoolClient) => Promise<readonly Outcome[]>,
 ): Promise<readonly Outcome[]> {
   const client = await pgque.pool.connect();
@@ -20,7 +21,7 @@ export async function inTransaction(
   const onError = (): void => void (broken = true);
   client.on("error", onError);
   const answer = async (asked: Promise<unknown>): Promise<void> => {
-    await within(acked.answerTimeoutMs, asked).catch((error: unknown) => {
+    await within(answerTimeoutMs, asked).catch((error: unknown) => {
       // nothing else can be asked on a connection that answers no more
       broken ||= error instanceof PgqueError && error.code === "CONNECTION_LOST";
       throw error;

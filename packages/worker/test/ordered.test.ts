@@ -102,46 +102,35 @@ test("what is behind a failed message waits for it, with block", async () => {
   expect(handled).toEqual(["1 1", "2 1", "2 2", "2 3", "3 1"]);
 });
 
-test("what is behind a message whose time is over waits for it, whatever its handler comes to", async () => {
-  const queue = await orderedQueue("block");
-  const { open, passed } = gate();
-  const handled: string[] = [];
-  await startWorker(
-    pgque,
-    queue,
-    async ({ payload, attempt }) => {
-      handled.push(`${String(payload)} ${attempt}`);
-      if (payload === 1 && attempt === 1) await passed;
-    },
-    {
-      mode: "ordered",
-      timeLimitMs: 50,
-      log: { ...silent, warn: (message) => void (message === "message failed" && open()) },
-    },
-  );
-  await pgque.sendMany(queue, [1, 2, 3], { key: "k" });
-  await until(() => handled.length === 4, "all are handled");
-  expect(handled).toEqual(["1 1", "1 2", "2 1", "3 1"]);
-});
-
-test("a handler that never returns holds up its lane for its time limit and no longer", async () => {
-  const queue = await orderedQueue("block");
-  const { open, passed } = gate();
-  const handled: string[] = [];
-  await startWorker(
-    pgque,
-    queue,
-    async ({ payload, attempt }) => {
-      handled.push(`${String(payload)} ${attempt}`);
-      if (payload === 1 && attempt === 1) await passed;
-    },
-    { mode: "ordered", timeLimitMs: 50, concurrency: 2 },
-  );
-  await pgque.sendMany(queue, [1, 2, 3], { key: "k" });
-  await until(() => handled.length === 4, "all are handled");
-  expect(handled).toEqual(["1 1", "1 2", "2 1", "3 1"]);
-  open();
-});
+test.each([
+  ["comes to something late", true],
+  ["never returns", false],
+])(
+  "what is behind a message whose time is over waits for it, and not for its handler, which %s",
+  async (_, returns) => {
+    const queue = await orderedQueue("block");
+    const { open, passed } = gate();
+    const handled: string[] = [];
+    await startWorker(
+      pgque,
+      queue,
+      async ({ payload, attempt }) => {
+        handled.push(`${String(payload)} ${attempt}`);
+        if (payload === 1 && attempt === 1) await passed;
+      },
+      {
+        mode: "ordered",
+        timeLimitMs: 50,
+        concurrency: 2,
+        log: { ...silent, warn: (message) => void (returns && message === "message failed" && open()) },
+      },
+    );
+    await pgque.sendMany(queue, [1, 2, 3], { key: "k" });
+    await until(() => handled.length === 4, "all are handled");
+    expect(handled).toEqual(["1 1", "1 2", "2 1", "3 1"]);
+    open();
+  },
+);
 
 test("a worker that gives up a handler gives back what is behind it without using an attempt", async () => {
   const queue = await orderedQueue("block");

@@ -97,8 +97,10 @@ export class Rounds {
       this.#log.error(`this role may not ${signal} it`, { ...known.fields, error });
       return;
     }
-    if (signal === "cancel") Object.assign(known, { isCancelled: true, sinceMs: performance.now() });
-    else known.isTerminated = true;
+    if (signal === "cancel") {
+      known.isCancelled = true;
+      known.sinceMs = performance.now();
+    } else known.isTerminated = true;
     this.#log.warn(signal === "cancel" ? "cancelled" : "terminated", known.fields);
   }
 

@@ -6,12 +6,21 @@ import { Proxy } from "../../../../test/support/proxy.ts";
 
 const options = { answerTimeoutMs: 1000 };
 
-for (const serverKnows of [true, false]) {
+for (const [serverKnows, transactional] of [
+  [true, false],
+  [false, false],
+  [true, true],
+] as const) {
   const whom = serverKnows ? "the workers" : "the workers and the server";
-  test(`connections are gone without a word to ${whom}, and new ones work`, async () => {
+  const how = transactional ? ", which handle in transactions" : "";
+  test(`connections are gone without a word to ${whom}${how}, and new ones work`, async () => {
     await using own = await ownServer();
     await using proxy = await Proxy.start(own.server.port);
-    await using fleet = await Fleet.start({ url: own.url, workersUrl: proxy.through(own.url), options });
+    await using fleet = await Fleet.start({
+      url: own.url,
+      workersUrl: proxy.through(own.url),
+      options: { ...options, transactional },
+    });
     for (let i = 0; i < 2; i += 1) {
       proxy.goDumb({ serverKnows });
       proxy.recover();
