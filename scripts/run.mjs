@@ -98,6 +98,7 @@ if (major < oldestNode) {
   process.exit(1);
 }
 install();
+must("node", ["scripts/generate.mjs"]);
 must("tsc", ["-b"]);
 const [command, ...args] = process.argv.slice(2);
 if (command) run(command, args);
