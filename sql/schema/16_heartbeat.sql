@@ -3,17 +3,24 @@
 create table heartbeat (
   segment int not null,
   worker text not null,
+  -- the order of the rows; the clock may step back
+  n bigint not null,
+  written_at timestamptz not null default clock_timestamp(),
   alive_until timestamptz not null,
   -- the name under which the worker holds a session's lock; null: it holds none
-  session text
+  session text,
+  -- written by extend: says nothing about the session
+  is_extension boolean not null default false
 ) partition by list (segment);
 
 create table heartbeat_0 partition of heartbeat for values in (0) with (autovacuum_enabled = off);
 create table heartbeat_1 partition of heartbeat for values in (1) with (autovacuum_enabled = off);
 create table heartbeat_2 partition of heartbeat for values in (2) with (autovacuum_enabled = off);
-create index heartbeat_of_worker on heartbeat (worker, alive_until);
+create index heartbeat_of_worker on heartbeat (worker, n);
+create sequence heartbeat_n owned by heartbeat.n;
+alter table heartbeat alter n set default nextval('heartbeat_n');
 
-comment on table heartbeat is 'A worker is alive until the latest of its rows says so.';
+comment on table heartbeat is 'A worker is alive until the latest time in its rows.';
 
 -- Which table takes heartbeats, and since when: see segment_pointer.
 create sequence heartbeat_pointer minvalue 0;
@@ -33,7 +40,8 @@ begin
       message = format('expected a worker name and a ttl between 0 and 1 day, got: %L and %L', worker, ttl),
       hint = 'Send a heartbeat every third of its ttl, with the worker name that receive_messages was given.';
   end if;
-  insert into heartbeat values (pointer_segment(pg_sequence_last_value('heartbeat_pointer')), worker, clock_timestamp() + ttl, session);
+  insert into heartbeat (segment, worker, alive_until, session)
+  values (pointer_segment(pg_sequence_last_value('heartbeat_pointer')), worker, clock_timestamp() + ttl, session);
 end
 $$;
 
@@ -52,14 +60,32 @@ security definer
 set search_path from current
 return pg_try_advisory_lock(session_key(session));
 
--- Whether the last heartbeat of a worker has not run out.
-create function is_alive(worker text) returns boolean
+-- Until when the heartbeats of a worker keep it alive; null: it has sent none. A heartbeat that was written at a later time than the newest one
+-- does not count: the clock has stepped back since.
+create function worker_alive_until(worker text) returns timestamptz
 language sql
 volatile
 set search_path from current
 begin atomic
-  select exists (select from heartbeat h where h.worker = is_alive.worker and h.alive_until >= clock_timestamp());
+  select max(h.alive_until)
+    from heartbeat h
+   where h.worker = worker_alive_until.worker
+     and h.written_at <= (
+       -- heartbeats of two connections may be a moment out of order
+       select l.written_at + interval '1 s' from heartbeat l where l.worker = worker_alive_until.worker order by l.n desc limit 1
+     );
 end;
+
+-- Whether a worker's heartbeats have not run out. The newest row answers for nearly all that are alive.
+create function is_alive(worker text) returns boolean
+language sql
+volatile
+set search_path from current
+return coalesce(
+  (select h.alive_until from heartbeat h where h.worker = is_alive.worker order by h.n desc limit 1) >= clock_timestamp()
+    or worker_alive_until(worker) >= clock_timestamp(),
+  false
+);
 
 -- For so long after its start the server says nothing about who is dead: all sessions ended with it, those of living workers too.
 create function session_grace() returns interval
@@ -80,7 +106,11 @@ begin
   if pg_postmaster_start_time() > clock_timestamp() - session_grace() then
     return false;
   end if;
-  select h.session into last_session from heartbeat h where h.worker = has_lost_session.worker order by h.alive_until desc limit 1;
+  select h.session into last_session
+    from heartbeat h
+   where h.worker = has_lost_session.worker and not h.is_extension
+   order by h.n desc
+   limit 1;
   key := session_key(last_session);
   if last_session is null or not pg_try_advisory_xact_lock_shared(key) then
     return false;

@@ -30,7 +30,8 @@ begin
       message = format('expected batch %s to have been received with a worker''s name', batch_id),
       hint = 'Give receive_messages a name, one of the batch''s own if only this batch is to be kept.';
   end if;
-  perform heartbeat(worker, lease);
+  insert into heartbeat (segment, worker, alive_until, is_extension)
+  values (pointer_segment(pg_sequence_last_value('heartbeat_pointer')), worker, clock_timestamp() + lease, true);
   -- it may have been taken away meanwhile
   if (batch_state(batch_id)).final then
     perform warn_not_settled(batch_id);

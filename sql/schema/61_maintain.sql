@@ -103,7 +103,7 @@ begin
     return 1;
   end if;
   execute format('lock table only heartbeat_%s in access exclusive mode', next_segment);
-  execute format('select not exists (select from heartbeat_%s where alive_until >= clock_timestamp())', next_segment) into over;
+  execute format('select not exists (select from heartbeat_%s where alive_until >= clock_timestamp() and written_at <= clock_timestamp())', next_segment) into over;
   if over then
     execute format('truncate only heartbeat_%s', next_segment);
   end if;

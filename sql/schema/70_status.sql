@@ -248,9 +248,8 @@ volatile
 security definer
 set search_path from current
 begin atomic
-  select h.worker, max(h.alive_until) as alive_until
-    from heartbeat h
-   where h.alive_until >= clock_timestamp()
-   group by h.worker
+  select a.worker, a.alive_until
+    from (select h.worker, worker_alive_until(h.worker) as alive_until from (select distinct worker from heartbeat) h) a
+   where a.alive_until >= clock_timestamp()
    order by 2 desc;
 end;

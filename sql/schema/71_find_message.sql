@@ -104,7 +104,7 @@ begin
            end,
            r.consumer, coalesce(b.attempt, r.attempt)::int, b.id, b.worker,
            case when b.settled_at is null and b.waits_until is null
-             then greatest(b.lease_until, (select max(h.alive_until) from heartbeat h where h.worker = b.worker))
+             then greatest(b.lease_until, worker_alive_until(b.worker))
            end,
            b.settled_at, case when b.settled_at is null then b.waits_until end, null::timestamptz, null::text, null::bigint,
            r.type, r.payload, r.headers, r.created_at, r.expires_at, case when q.lane_by = 'priority' then r.lane::int end, r.key

@@ -95,7 +95,7 @@ test("when that connection is killed all listen again, and none loses a lease", 
   /** Workers whose last heartbeat names a session, or one of those that the connection holds. */
   const named = async (condition: string, values: unknown[]): Promise<string[]> => {
     const { rows } = await admin.query(
-      `select h.session from (select distinct on (h.worker) h.* from pgque.heartbeat h order by h.worker, h.alive_until desc) h where ${condition}`,
+      `select h.session from (select distinct on (h.worker) h.* from pgque.heartbeat h order by h.worker, h.n desc) h where ${condition}`,
       values,
     );
     return rows.map(({ session }) => session);

@@ -89,7 +89,9 @@ test("maintain_all maintains every queue, each in a transaction of its own", asy
 });
 
 test("a truncation of heartbeats is the last thing done, too: living workers wait for its lock", async () => {
-  await a.query("insert into pgque.heartbeat values (1, 'gone', clock_timestamp() - interval '1 hour')");
+  await a.query(
+    "insert into pgque.heartbeat (segment, worker, alive_until) values (1, 'gone', clock_timestamp() - interval '1 hour')",
+  );
   await a.query(
     "select setval('pgque.heartbeat_pointer', ((extract(epoch from clock_timestamp()) - 660) * 1000)::bigint << 10)",
   );
