@@ -21,8 +21,20 @@ describe("a payload that is not JSON is refused, with its place", () => {
     ["a function", { "on click": () => 1 }, '["on click"]', "a function is not JSON"],
     ["a symbol", Symbol("s"), "", "a symbol is not JSON"],
     ["NaN", { n: Number.NaN }, "n", "NaN is not a JSON number"],
-    ["a map", { m: new Map([[1, 2]]) }, "m", "a Map is not JSON: it would become {}"],
-    ["a promise", { p: Promise.resolve(1) }, "p", "a Promise is not JSON: it would become {}"],
+    ["a map", { m: new Map([[1, 2]]) }, "m", "a Map is not JSON: it would lose what it holds"],
+    [
+      "a map with a property",
+      { m: Object.assign(new Map([[1, 2]]), { n: 1 }) },
+      "m",
+      "a Map is not JSON: it would lose what it holds",
+    ],
+    [
+      "an error with a property",
+      { e: Object.assign(new Error("no"), { code: 7 }) },
+      "e",
+      "an Error is not JSON: it would lose what it holds",
+    ],
+    ["a promise", { p: Promise.resolve(1) }, "p", "a Promise is not JSON: it would lose what it holds"],
     ["binary data", { b: new Uint8Array(2) }, "b", "binary data is not JSON: send it as base64"],
     ["an invalid date", { at: [new Date(Number.NaN)] }, "at[0]", "an invalid date is not JSON"],
   ])("%s", async ([, payload, path, message]) => {
@@ -56,6 +68,18 @@ describe("a payload that is not JSON is refused, with its place", () => {
     expect(error.code).toBe("PAYLOAD_NOT_JSON");
     expect(error.message).toContain("expected the headers for queue");
   });
+});
+
+test("toJSON is called once, and the payload has what that call returned", async () => {
+  let calls = 0;
+  const counted = { toJSON: () => ({ calls: ++calls, ["__proto__"]: { polluted: true } }) };
+  await pgque.send(anything, [counted, new Date(0)]);
+  await using batch = await pgque.receive(anything);
+  expect(JSON.stringify(batch.messages[0]?.payload)).toBe(
+    '[{"calls":1,"__proto__":{"polluted":true}},"1970-01-01T00:00:00.000Z"]',
+  );
+  await batch.ack();
+  expect(calls).toBe(1);
 });
 
 test("what JSON.stringify makes JSON of is sent as that", async () => {
