@@ -1,6 +1,6 @@
 import { createReadStream } from "node:fs";
 import { createInterface } from "node:readline";
-import { Pgque, PgqueError, defineQueue } from "@pgque/client";
+import { Pgque, isPgqueError, defineQueue } from "@pgque/client";
 import { z } from "zod";
 
 // several types of message, and what a send does unless it says otherwise
@@ -28,7 +28,7 @@ console.log("sent once:", id === again);
 try {
   await pgque.send(orders, { orderId: 2, at: "yesterday" }, { type: "paid", signal: AbortSignal.timeout(2000) });
 } catch (error) {
-  if (!(error instanceof PgqueError) || error.code !== "PAYLOAD_INVALID") throw error;
+  if (!isPgqueError(error, "PAYLOAD_INVALID")) throw error;
   console.log("refused:", error.details.issues?.[0]?.path);
 }
 

@@ -14,13 +14,13 @@ export async function withPgque<T>(
   work: (pgque: Pgque) => Promise<T>,
 ): Promise<T> {
   const config = connectionConfig(flags);
-  const { Pgque, PgqueError } = await import("@pgque/client");
+  const { Pgque, isPgqueError } = await import("@pgque/client");
   // what is tried again for a while belongs into a service; a person sees the error and decides
   const pgque = new Pgque({ ...config, max: 2 }, { schema: flags.schema, retryForMs: 0 });
   try {
     return await work(pgque);
   } catch (error) {
-    throw error instanceof PgqueError ? inOurWords(error, flags, needs) : error;
+    throw isPgqueError(error) ? inOurWords(error, flags, needs) : error;
   } finally {
     await pgque.close();
   }

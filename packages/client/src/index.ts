@@ -67,6 +67,7 @@ export type { CallOptions } from "./validation/options.ts";
 
 export {
   errorCodes,
+  isPgqueError,
   PgqueError,
   type PayloadIssue,
   type PgqueErrorCode,

@@ -1,7 +1,8 @@
 import { readFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { defineQueue, errorCodes, Pgque, PgqueError, type PgqueErrorCode } from "@pgque/client";
+import { defineQueue, errorCodes, isPgqueError, Pgque, PgqueError, type PgqueErrorCode } from "@pgque/client";
 import { failure, freshClient } from "./support/client.ts";
 
 const { database, pgque } = await freshClient();
@@ -124,4 +125,21 @@ test.each<[string, Error, PgqueErrorCode]>([
   ],
 ])("%s: whether a statement can have taken effect", async (_, error, code) => {
   expect((await failure(pgque.on({ query: () => Promise.reject(error) }).maintain())).code).toBe(code);
+});
+
+test("isPgqueError recognizes errors of another copy of the package, and nothing else", async () => {
+  const entry = fileURLToPath(import.meta.resolve("@pgque/client")).replace("index.", "errors/errors.");
+  const copy: typeof import("@pgque/client") = await import(`${entry}?copy`);
+  const error = new copy.PgqueError("QUEUE_NOT_FOUND", "queue not found: x");
+  expect(error).not.toBeInstanceOf(PgqueError);
+  expect([isPgqueError(error), isPgqueError(error, "QUEUE_NOT_FOUND"), isPgqueError(error, "CLOSED")]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect(
+    [proxy, null, "PgqueError", { name: "PgqueError", code: "CLOSED" }, new Error("no")].map((e) => isPgqueError(e)),
+  ).toEqual([false, false, false, false, false]);
 });

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import { PgqueError, type Operations, type Pgque } from "@pgque/client";
+import { isPgqueError, type Operations, type Pgque } from "@pgque/client";
 import { Client, type Notification } from "pg";
 import { within } from "./answer.ts";
 import { hangUp } from "./hang-up.ts";
@@ -95,7 +95,7 @@ export class Ear {
     try {
       return await within(this.#events.answerMs(), call(this.#operations));
     } catch (error) {
-      if (error instanceof PgqueError && gone.has(error.code)) this.lose(error);
+      if (isPgqueError(error) && gone.has(error.code)) this.lose(error);
       throw error;
     }
   }

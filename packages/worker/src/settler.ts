@@ -1,4 +1,4 @@
-import { type Message, type Operations, type Pgque, PgqueError } from "@pgque/client";
+import { type Message, type Operations, type Pgque, isPgqueError } from "@pgque/client";
 import { answered } from "./answer.ts";
 import { Backoff } from "./backoff.ts";
 import type { Notice } from "./notice.ts";
@@ -159,5 +159,5 @@ export class Settler {
 
 /** The database never had it, or refused it as it refuses everything. */
 function hadNoEffect(error: unknown): boolean {
-  return error instanceof PgqueError && (error.code === "DATABASE_UNREACHABLE" || error.code === "READ_ONLY");
+  return isPgqueError(error) && (error.code === "DATABASE_UNREACHABLE" || error.code === "READ_ONLY");
 }

@@ -1,4 +1,4 @@
-import { type Pgque, PgqueError, type Source } from "@pgque/client";
+import { type Pgque, isPgqueError, type Source } from "@pgque/client";
 import type { PoolClient } from "pg";
 import { within } from "./answer.ts";
 import type { Outcome } from "./outcome.ts";
@@ -23,7 +23,7 @@ export async function inTransaction(
   const answer = async (asked: Promise<unknown>): Promise<void> => {
     await within(answerTimeoutMs, asked).catch((error: unknown) => {
       // nothing else can be asked on a connection that answers no more
-      broken ||= error instanceof PgqueError && error.code === "CONNECTION_LOST";
+      broken ||= isPgqueError(error, "CONNECTION_LOST");
       throw error;
     });
   };

@@ -1,4 +1,4 @@
-import { Pgque, PgqueError, defineQueue } from "@pgque/client";
+import { Pgque, isPgqueError, defineQueue } from "@pgque/client";
 import { Worker, type WorkerOptions } from "@pgque/worker";
 import { afterAll, expect, test } from "vitest";
 
@@ -14,7 +14,7 @@ function problemsOf(options: unknown, of: unknown = handler): string[] {
   try {
     make(of, options);
   } catch (error) {
-    if (error instanceof PgqueError && error.code === "INVALID_OPTION") return error.details["problems"] as string[];
+    if (isPgqueError(error, "INVALID_OPTION")) return error.details["problems"] as string[];
     throw error;
   }
   return [];

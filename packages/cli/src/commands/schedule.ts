@@ -154,11 +154,11 @@ function next(): Command {
 
 /** @throws UsageError when it is no cron expression, no zone or no number of times */
 async function timesOf(cron: string, timeZone: string, count: number): Promise<Date[]> {
-  const [{ nextRuns }, { PgqueError }] = await Promise.all([import("@pgque/worker"), import("@pgque/client")]);
+  const [{ nextRuns }, { isPgqueError }] = await Promise.all([import("@pgque/worker"), import("@pgque/client")]);
   try {
     return nextRuns(cron, { timeZone, count });
   } catch (error) {
-    throw error instanceof PgqueError
+    throw isPgqueError(error)
       ? new UsageError((error.details.problems ?? [error.message]).map(asFlags).join("; "))
       : error;
   }

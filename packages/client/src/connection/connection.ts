@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { databaseError } from "../errors/database-error.ts";
-import { PgqueError } from "../errors/errors.ts";
+import { isPgqueError } from "../errors/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Executor, Statement } from "../transaction/executor.ts";
 import type { WaitingStatement } from "../transaction/in-turn.ts";
@@ -98,7 +98,7 @@ export class Connection {
         ...(queue !== undefined && { queue }),
         ...(consumer !== undefined && { consumer }),
       });
-      if (error instanceof PgqueError && error.code === "SCHEMA_NOT_INSTALLED") this.#schema.forget();
+      if (isPgqueError(error, "SCHEMA_NOT_INSTALLED")) this.#schema.forget();
       throw error;
     }
   }

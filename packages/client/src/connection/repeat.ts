@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { PgqueError } from "../errors/errors.ts";
+import { isPgqueError } from "../errors/errors.ts";
 import { field } from "../validation/field.ts";
 
 /** The transaction was rolled back for a reason that passes: serialization, deadlock, lock timeout, a primary that has become a standby. */
@@ -13,7 +13,7 @@ const longestWaitMs = 1000;
  * transaction of its own; a part of the caller's is the caller's to repeat.
  */
 export function mayRepeat(error: unknown, repeatable: boolean): boolean {
-  if (!(error instanceof PgqueError)) return passing.has(String(field(error, "code")));
+  if (!isPgqueError(error)) return passing.has(String(field(error, "code")));
   if (error.code === "DATABASE_UNREACHABLE" || error.code === "READ_ONLY") return true;
   return error.code === "CONNECTION_LOST" && repeatable;
 }

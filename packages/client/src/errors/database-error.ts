@@ -1,6 +1,6 @@
 import { type Address, showAddress } from "../connection/address.ts";
 import { origins, type Origin } from "./origin.ts";
-import { PgqueError, type PgqueErrorCode, type PgqueErrorDetails } from "./errors.ts";
+import { isPgqueError, PgqueError, type PgqueErrorCode, type PgqueErrorDetails } from "./errors.ts";
 
 /** What a failed statement was about. */
 export interface Failed {
@@ -21,7 +21,7 @@ interface Failure extends Origin {
 
 /** The error for an application: ours when it is about Pgque or the connection, otherwise the driver's own. */
 export function databaseError(cause: unknown, about: Failed): unknown {
-  if (!(cause instanceof Error) || cause instanceof PgqueError) return cause;
+  if (!(cause instanceof Error) || isPgqueError(cause)) return cause;
   const { address, schema, ...names } = about;
   for (const origin of origins(cause)) {
     const { sqlstate } = origin;

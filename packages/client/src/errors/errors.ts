@@ -64,11 +64,15 @@ export interface PgqueErrorOptions {
   cause?: unknown;
 }
 
+const brand = Symbol.for("@pgque/client/PgqueError");
+
 /**
  * Every error that is about Pgque: tell them apart by `code`. Errors of Postgres that are not (a serialization failure, a
  * deadlock, a statement timeout) come as the driver threw them, so that an application's own retry logic goes on working.
  */
 export class PgqueError extends Error {
+  /** Shared by all copies of this package in a process. */
+  readonly [brand] = true;
   override readonly name = "PgqueError";
   readonly code: PgqueErrorCode;
   /** What to do about it. Also the end of the message. */
@@ -83,5 +87,27 @@ export class PgqueError extends Error {
     this.code = code;
     this.hint = options.hint;
     this.details = options.details ?? {};
+  }
+}
+
+/**
+ * Whether an error is a `PgqueError`, optionally of one code. Unlike `instanceof`, it recognizes the errors of another copy of this package,
+ * which a process has when two of its dependencies bring one each.
+ *
+ * @example
+ * try {
+ *   await pgque.send(orders, { orderId: 42 });
+ * } catch (error) {
+ *   if (!isPgqueError(error, "PAYLOAD_INVALID")) throw error;
+ *   console.error(error.details.issues);
+ * }
+ */
+export function isPgqueError(error: unknown, code?: PgqueErrorCode): error is PgqueError {
+  try {
+    const branded = typeof error === "object" && error !== null && brand in error;
+    return branded && (code === undefined || (error as PgqueError).code === code);
+  } catch {
+    // a revoked Proxy can be thrown, too
+    return false;
   }
 }

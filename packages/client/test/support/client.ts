@@ -1,6 +1,6 @@
 import { afterAll } from "vitest";
 import { freshDatabase, type TestDatabase } from "../../../../test/support/database.ts";
-import { Pgque, PgqueError } from "@pgque/client";
+import { Pgque, isPgqueError, PgqueError } from "@pgque/client";
 
 /** A database of the test file's own and a client of it; both end with the file. */
 export async function freshClient(): Promise<{ database: TestDatabase; pgque: Pgque }> {
@@ -14,7 +14,7 @@ export async function failure(work: Promise<unknown> | (() => unknown)): Promise
   try {
     await (typeof work === "function" ? work() : work);
   } catch (error) {
-    if (error instanceof PgqueError) return error;
+    if (isPgqueError(error)) return error;
     throw error;
   }
   throw new Error("expected a PgqueError, got a result");

@@ -1,4 +1,4 @@
-import { PgqueError, type ConsumerStatus, type Pgque, type QueueStatus } from "@pgque/client";
+import { isPgqueError, type ConsumerStatus, type Pgque, type QueueStatus } from "@pgque/client";
 import { Gauge } from "prom-client";
 import type { Worker } from "../worker.ts";
 import type { Place } from "./place.ts";
@@ -79,7 +79,7 @@ async function statusOfQueue(pgque: Pgque, name: string, signal: AbortSignal) {
     const queue = await pgque.queues.status(name, { signal });
     return { queue, consumers: await pgque.consumers.list(name, { signal }) };
   } catch (error) {
-    if (error instanceof PgqueError && error.code === "QUEUE_NOT_FOUND") return undefined;
+    if (isPgqueError(error, "QUEUE_NOT_FOUND")) return undefined;
     throw error;
   }
 }

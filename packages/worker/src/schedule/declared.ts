@@ -1,5 +1,12 @@
 import { inspect } from "node:util";
-import { PgqueError, type MessageTypes, type Pgque, type Queue, type ScheduleOptions } from "@pgque/client";
+import {
+  isPgqueError,
+  PgqueError,
+  type MessageTypes,
+  type Pgque,
+  type Queue,
+  type ScheduleOptions,
+} from "@pgque/client";
 import { Times } from "./times.ts";
 
 /** A schedule of a worker's queue, declared in code: its cron expression, its payload, and what `pgque.schedules.set` can be given. */
@@ -50,7 +57,7 @@ export async function declareSchedules(
 }
 
 function explained(name: string, cause: unknown): unknown {
-  if (!(cause instanceof PgqueError)) return cause;
+  if (!isPgqueError(cause)) return cause;
   const { code, details } = cause;
   const schedule = `schedule ${JSON.stringify(name)}`;
   if (code !== "ACCESS_DENIED") return new PgqueError(code, `${schedule}: ${cause.message}`, { details, cause });

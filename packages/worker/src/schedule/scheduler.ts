@@ -1,4 +1,4 @@
-import { PgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
+import { isPgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
 import { systemClock } from "../clock.ts";
 import type { WorkerEvents } from "../events/worker-events.ts";
 import type { Logger } from "../log.ts";
@@ -122,7 +122,7 @@ export class Scheduler {
       if (id !== null) this.#fired({ schedule: schedule.name, at, messageId: id });
       return true;
     } catch (error) {
-      if (!(error instanceof PgqueError) || !ofOneSchedule.has(error.code)) throw error;
+      if (!isPgqueError(error) || !ofOneSchedule.has(error.code)) throw error;
       this.#log.error("schedule could not be fired, will try again", { ...about, error });
       return false;
     }

@@ -1,7 +1,7 @@
 // A sender, until it is told to end: sends message after message, each tenth in a transaction that is rolled back, and writes what became of
 // each. Arguments: folder of the ledger, name of the queue, its definition.
 import { setTimeout as pause } from "node:timers/promises";
-import { Pgque, PgqueError, defineQueue } from "@pgque/client";
+import { Pgque, isPgqueError, defineQueue } from "@pgque/client";
 import { ledgerOfProcess } from "../ledger.ts";
 
 const [folder = "", name = "", definition = "{}"] = process.argv.slice(2);
@@ -27,7 +27,7 @@ for (let number = 0; !over.signal.aborted; number += 1) {
     }
     await pause(2);
   } catch (error) {
-    const isRefused = error instanceof PgqueError && ["DATABASE_UNREACHABLE", "READ_ONLY"].includes(error.code);
+    const isRefused = isPgqueError(error) && ["DATABASE_UNREACHABLE", "READ_ONLY"].includes(error.code);
     if (isRefused) note("refused", what);
     await pause(50);
   }
