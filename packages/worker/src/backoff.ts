@@ -25,6 +25,8 @@ function chosen(
     const ms = backoff(message.attempt, error, message);
     if (ms >= 0) return Math.round(Math.min(retryMaxMs, ms));
     log.error("expected `retryBackoff` to return milliseconds, waiting `retryMaxMs`", { got: ms });
+    // an async function has no other reader, and its rejection would end the process
+    Promise.resolve(ms).catch((thrown: unknown) => log.error("`retryBackoff` rejected", { error: thrown }));
   } catch (thrown) {
     log.error("`retryBackoff` threw, waiting `retryMaxMs`", { error: thrown });
   }

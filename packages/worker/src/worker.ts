@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { MessageOf, MessageTypes, Pgque, Queue } from "@pgque/client";
-import type { WorkerEventName, WorkerListener } from "./events/worker-events.ts";
+import type { WorkerEventName, WorkerEvents, WorkerListener } from "./events/worker-events.ts";
 import type { AnyHandler, BatchHandler, Handler, TypeHandlers } from "./handler.ts";
 import { healthOf, type HealthOptions, type WorkerHealth, type WorkerState } from "./health/health.ts";
 import { resolveOptions, type BatchWorkerOptions, type ResolvedOptions, type WorkerOptions } from "./options.ts";
@@ -78,12 +78,40 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
    * Calls `listener` whenever the worker tells that: see `WorkerEvents`. The worker does not wait for it; what it throws, or rejects with, is
    * logged. Before or after the start, and through any number of them.
    *
+   * @throws PgqueError INVALID_OPTION for an unknown name
    * @example
    * worker.on("failed", ({ message, error, outcome }) => alert(message.id, error, outcome.kind));
    */
   on<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): this {
     this.#options.watch.events.on(name, listener);
     return this;
+  }
+
+  /**
+   * Calls `listener` for the next event of that name alone.
+   *
+   * @throws PgqueError INVALID_OPTION for an unknown name
+   * @example
+   * worker.once("listening", () => console.log("idle"));
+   */
+  once<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): this {
+    this.#options.watch.events.once(name, listener);
+    return this;
+  }
+
+  /**
+   * The events of one name as an async iterator. It begins with this call and ends when the worker has stopped. Events are kept in memory until
+   * they are read; leave the loop, or abort the signal, to end it earlier.
+   *
+   * @throws PgqueError INVALID_OPTION for an unknown name; the iterator rejects with an AbortError when the signal is aborted
+   * @example
+   * for await (const { message, error } of worker.events("failed")) console.error(message.id, error);
+   */
+  events<Name extends WorkerEventName>(
+    name: Name,
+    { signal }: { signal?: AbortSignal | undefined } = {},
+  ): AsyncIterableIterator<WorkerEvents[Name]> {
+    return this.#options.watch.events.iterate(name, signal);
   }
 
   /** Calls `listener` no more. One that was added twice stays once. */

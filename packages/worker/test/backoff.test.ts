@@ -1,5 +1,5 @@
 import type { Message } from "@pgque/client";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { retryAfterMs } from "#src/backoff";
 import { silent } from "./support/worker.ts";
 
@@ -17,4 +17,13 @@ test.each([
     log: silent,
   } as const;
   expect(retryAfterMs({ attempt } as Message, new Error("no"), options)).toBe(expected);
+});
+
+test("a backoff that is an async function waits retryMaxMs, and its rejection is logged", async () => {
+  const error = vi.fn<(text: string, fields?: unknown) => void>();
+  const thrown = new Error("no config service");
+  const retryBackoff = (() => Promise.reject(thrown)) as never;
+  const options = { retryMinMs: 1, retryBackoff, retryMaxMs: 60_000, retryJitter: false, log: { ...silent, error } };
+  expect(retryAfterMs({ attempt: 1 } as Message, new Error("no"), options)).toBe(60_000);
+  await vi.waitFor(() => expect(error).toHaveBeenCalledWith("`retryBackoff` rejected", { error: thrown }));
 });

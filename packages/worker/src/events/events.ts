@@ -1,51 +1,96 @@
+import { EventEmitter, on } from "node:events";
+import { PgqueError } from "@pgque/client";
 import type { Logger } from "../log.ts";
-import type { WorkerEventName, WorkerEvents, WorkerListener } from "./worker-events.ts";
+import { workerEventNames, type WorkerEventName, type WorkerEvents, type WorkerListener } from "./worker-events.ts";
 
-type AnyListener = (data: never) => unknown;
-
-/** Tells listeners by name. Whatever they do, who tells goes on; nothing is made for names that nobody listens to. */
+/** Calls listeners by name. The caller of `emit` goes on whatever they do; no data is made for names without a listener. */
 export class Events {
   readonly #log: Logger;
-  readonly #listeners = new Map<WorkerEventName, readonly AnyListener[]>();
+  // as many listeners as the application likes
+  readonly #emitter = new EventEmitter().setMaxListeners(0);
 
   constructor(log: Logger) {
     this.#log = log;
   }
 
-  /** Whether nobody listens to anything. */
+  /** Whether there is no listener at all. */
   get isSilent(): boolean {
-    return this.#listeners.size === 0;
+    return this.#emitter.eventNames().length === 0;
   }
 
+  /** @throws PgqueError INVALID_OPTION for an unknown name */
   on<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): void {
-    this.#listeners.set(name, [...(this.#listeners.get(name) ?? []), listener]);
+    requireEvent(name);
+    this.#emitter.on(name, this.#guarded(name, listener));
   }
 
-  /** The listener once added, if it was added twice. */
+  /** @throws PgqueError INVALID_OPTION for an unknown name */
+  once<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): void {
+    requireEvent(name);
+    const guarded = this.#guarded(name, (data: WorkerEvents[Name]) => {
+      this.#emitter.off(name, guarded);
+      return listener(data);
+    });
+    this.#emitter.on(name, Object.assign(guarded, { listener }));
+  }
+
+  /**
+   * Removes a listener; of one that was added twice, the later.
+   *
+   * @throws PgqueError INVALID_OPTION for an unknown name
+   */
   off<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): void {
-    const listeners = this.#listeners.get(name) ?? [];
-    const index = listeners.lastIndexOf(listener);
-    if (index < 0) return;
-    if (listeners.length === 1) this.#listeners.delete(name);
-    else this.#listeners.set(name, listeners.toSpliced(index, 1));
+    requireEvent(name);
+    this.#emitter.off(name, listener);
   }
 
-  /** `data` is called when somebody listens. Those that are added or removed meanwhile count from the next time on. */
+  /**
+   * The events of a name from now on, until the worker has stopped.
+   *
+   * @throws PgqueError INVALID_OPTION for an unknown name
+   */
+  iterate<Name extends WorkerEventName>(name: Name, signal?: AbortSignal): AsyncIterableIterator<WorkerEvents[Name]> {
+    requireEvent(name);
+    const emitted = on(this.#emitter, name, { close: ["stopped"], ...(signal && { signal }) });
+    const iterator: AsyncIterableIterator<WorkerEvents[Name]> = {
+      next: async () => {
+        const { done, value } = await emitted.next();
+        return done ? { done, value: undefined } : { done: false, value: value[0] };
+      },
+      return: async () => {
+        await emitted.return?.();
+        return { done: true, value: undefined };
+      },
+      [Symbol.asyncIterator]: () => iterator,
+    };
+    return iterator;
+  }
+
+  /** `data` is called if there is a listener. */
   emit<Name extends WorkerEventName>(name: Name, data: () => WorkerEvents[Name]): void {
-    const listeners = this.#listeners.get(name) as readonly WorkerListener<Name>[] | undefined;
-    if (listeners === undefined) return;
-    const told = data();
-    for (const listener of listeners) this.#tell(name, listener, told);
+    if (this.#emitter.listenerCount(name) > 0) this.#emitter.emit(name, data());
   }
 
-  #tell<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>, data: WorkerEvents[Name]): void {
+  /** The listener, whose failures are logged. It is removed by its own name: `off` compares `listener`, too. */
+  #guarded<Name extends WorkerEventName>(name: Name, listener: WorkerListener<Name>): WorkerListener<Name> {
     const failed = (error: unknown): void => this.#log.error("a listener failed", { event: name, error });
-    try {
-      const result = listener(data);
-      // nobody waits for it, and nobody else would hear of its failure
-      if (result instanceof Promise) result.catch(failed);
-    } catch (error) {
-      failed(error);
-    }
+    const guarded = (data: WorkerEvents[Name]): void => {
+      try {
+        const result = listener(data);
+        // a promise has no other reader, and its rejection would end the process
+        if (result !== undefined) Promise.resolve(result).catch(failed);
+      } catch (error) {
+        failed(error);
+      }
+    };
+    return Object.assign(guarded, { listener });
   }
+}
+
+function requireEvent(name: unknown): void {
+  if (Object.hasOwn(workerEventNames, String(name))) return;
+  throw new PgqueError(
+    "INVALID_OPTION",
+    `expected an event of a worker, ${Object.keys(workerEventNames).join(", ")}, got: ${String(name)}`,
+  );
 }

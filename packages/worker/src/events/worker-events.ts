@@ -60,5 +60,29 @@ export interface WorkerEvents {
 /** The name of something that a worker tells. */
 export type WorkerEventName = keyof WorkerEvents;
 
+/** All of them: the compiler refuses a missing one. */
+export const workerEventNames: Readonly<Record<WorkerEventName, true>> = {
+  started: true,
+  stopping: true,
+  stopped: true,
+  received: true,
+  begun: true,
+  ended: true,
+  done: true,
+  failed: true,
+  snoozed: true,
+  released: true,
+  dead: true,
+  unknownType: true,
+  invalid: true,
+  settled: true,
+  leaseLost: true,
+  databaseLost: true,
+  databaseBack: true,
+  listening: true,
+  polling: true,
+  fired: true,
+};
+
 /** Whoever is told. What it returns has no meaning, and what it throws is logged. */
 export type WorkerListener<Name extends WorkerEventName> = (data: WorkerEvents[Name]) => unknown;

@@ -209,7 +209,7 @@ test("a listener that throws or rejects, or is asked to listen no more, ends not
 test("names are checked by the compiler, and so is what comes with them; without a listener no data is made", async () => {
   const worker = makeWorker(pgque, await freshQueue(pgque), () => undefined);
   // @ts-expect-error there is no such name
-  worker.on("finished", () => undefined);
+  expect(() => worker.on("finished", () => undefined)).toThrow("got: finished");
   // @ts-expect-error a message that is done has no error
   worker.on("done", ({ error }) => error);
   worker.on("fired", ({ at }) => at.getTime());
@@ -269,4 +269,62 @@ test("a schedule that is fired is told by the worker that sent", async () => {
   await until(() => of(told, "fired").some(({ messageId }) => doneIds().includes(messageId)), "its message is done");
   expect(of(told, "fired")[0]).toEqual({ schedule: "pulse", at: expect.any(Date), messageId: expect.any(BigInt) });
   await pgque.schedules.remove("pulse");
+});
+
+test("a listener of once is called for one event, and can be removed before it", async () => {
+  const queue = await freshQueue(pgque);
+  const worker = makeWorker(pgque, queue, () => undefined);
+  const heard: string[] = [];
+  const removed = (): unknown => heard.push("removed");
+  worker.once("stopped", () => heard.push("once"));
+  worker.once("stopped", removed).off("stopped", removed);
+  for (let round = 0; round < 2; round++) {
+    await worker.start();
+    await worker.stop();
+  }
+  expect(heard).toEqual(["once"]);
+});
+
+test("events of one name are an async iterator that ends when the worker has stopped", async () => {
+  const queue = await freshQueue(pgque);
+  const worker = makeWorker(pgque, queue, () => undefined);
+  const done = worker.events("done");
+  const stopped = worker.events("stopped");
+  await pgque.sendMany(queue, [1, 2, 3]);
+  await worker.start();
+  const payloads: unknown[] = [];
+  for await (const { message } of done) {
+    payloads.push(message.payload);
+    if (payloads.length === 3) void worker.stop();
+  }
+  expect(payloads).toEqual([1, 2, 3]);
+  const last: unknown[] = [];
+  for await (const data of stopped) last.push(data);
+  expect(last).toEqual([{ openBatches: 0 }]);
+});
+
+test("leaving the loop over events, or aborting its signal, removes its listener", async () => {
+  const events = new Events(silent);
+  const over = new AbortController();
+  const aborted = events.iterate("polling", over.signal).next();
+  over.abort();
+  await expect(aborted).rejects.toThrow(expect.objectContaining({ name: "AbortError" }));
+  const iterator = events.iterate("fired");
+  expect(events.isSilent).toBe(false);
+  await iterator.return?.();
+  expect(events.isSilent).toBe(true);
+});
+
+test("an event that no worker has is refused, with those that it has", async () => {
+  const worker = makeWorker(pgque, await freshQueue(pgque), () => undefined);
+  for (const name of ["done ", "error", "constructor", undefined] as never[]) {
+    for (const call of [
+      () => worker.on(name, () => undefined),
+      () => worker.once(name, () => undefined),
+      () => worker.off(name, () => undefined),
+      () => worker.events(name),
+    ]) {
+      expect(call).toThrow(/^expected an event of a worker, started, stopping, .+ fired, got: /);
+    }
+  }
 });
