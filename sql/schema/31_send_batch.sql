@@ -22,6 +22,7 @@ create or replace function send_batch_%1$s(type_name text, payloads text[], head
 language plpgsql
 security definer
 set search_path from current
+set jit = off
 as $send$
 declare
   ids bigint[];

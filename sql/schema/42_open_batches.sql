@@ -70,7 +70,6 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
-set jit = off
 as $$
 begin
   return query execute format($sql$

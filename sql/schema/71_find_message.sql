@@ -79,7 +79,6 @@ create function find_in_segments(queue_id int, message_id bigint) returns setof 
 language plpgsql
 stable
 set search_path from current
-set jit = off
 as $$
 begin
   return query execute format($sql$

@@ -106,7 +106,6 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_sort = off
 set max_parallel_workers_per_gather = 0
-set jit = off
 as $$
 begin
   return query execute format($sql$
@@ -212,7 +211,6 @@ set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_sort = off
 set max_parallel_workers_per_gather = 0
-set jit = off
 as $$
 declare
   moved constant record := delayed_position(source);

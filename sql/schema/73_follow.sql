@@ -19,7 +19,6 @@ set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set max_parallel_workers_per_gather = 0
-set jit = off
 as $$
 #variable_conflict use_variable
 declare

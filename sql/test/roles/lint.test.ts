@@ -124,3 +124,32 @@ test("every function with the owner's rights that takes a queue or a batch, and 
     // anybody may rotate, recover and deliver what is due: that is what every worker does
   ).toEqual(["pgque.maintain(text)"]);
 });
+
+test("no function with a setting has its statements compiled, but for the two that touch one row", async () => {
+  const compiled = await names(
+    `select distinct regexp_replace(proname, '_\\d+$', '_<queue>') as name from pg_proc
+      where pronamespace = '${schema} and prokind = 'f' and proconfig is not null and not 'jit=off' = any (proconfig)`,
+  );
+  // one row of VALUES, and one row by a unique index: no estimate makes these cost more than jit_above_cost
+  expect(compiled.toSorted()).toEqual(["ack_<queue>", "send_<queue>"]);
+});
+
+test("a function without settings reads no table, but for dispatchers that look up a queue they do not know", async () => {
+  expect(
+    await names(
+      `select distinct p.proname as name
+         from pg_proc p join pg_language l on l.oid = p.prolang
+        where p.pronamespace = '${schema} and p.proconfig is null
+          and (
+            -- a body that was read when it was created depends on what it reads
+            exists (
+              select from pg_depend d join pg_class c on c.oid = d.refobjid and c.relkind in ('r', 'p', 'v')
+               where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
+            )
+            or l.lanname = 'plpgsql' and p.prosrc ~* '\\m(from|join|into|update)\\s'
+          )
+        order by 1`,
+    ),
+    // one row by its unique name
+  ).toEqual(["receive_messages", "send", "send_batch"]);
+});
