@@ -122,7 +122,7 @@ begin
     execute format('truncate only dedupe_%s', next_table);
     return 1;
   end if;
-  if clock_timestamp() - pointer_moved_at(pointer) < dedupe_period()
+  if pointer_age(pointer) < dedupe_period()
      or pg_relation_size(format('dedupe_%s', current_table)::regclass) = 0
      or is_being_truncated(format('dedupe_%s', next_table)::regclass) then
     return 0;

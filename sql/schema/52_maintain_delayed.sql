@@ -38,7 +38,7 @@ begin
     return moved + case when moved = 0 then truncate_delayed(other_table)::int else 0 end;
   end if;
   if is_being_truncated(other_table::regclass)
-     or clock_timestamp() - pointer_moved_at(pg_sequence_last_value(pointer)) < '30 s'
+     or pointer_age(pg_sequence_last_value(pointer)) < '30 s'
      or not delayed_is_worth_collecting(current_table) then
     return 0;
   end if;

@@ -13,15 +13,24 @@ set search_path from current
 as $$
 declare
   settings consumer;
+  now constant timestamptz := clock_timestamp();
 begin
   select c.* into settings from consumer c where c.id = receive_allowance.consumer_id;
   allowed := max_messages;
   if settings.rate_limit is not null then
     rate_step := settings.rate_period / settings.rate_limit;
-    select greatest(max(c.rate_until), clock_timestamp() - settings.rate_period) into rate_from from cursors(queue_id, consumer_id) c;
+    -- A state that lies ahead is from before a step of the clock back. It counts as used up to now but for one message, which writes the state
+    -- anew.
+    select case
+             when bool_or(c.rate_until <= now + rate_step) then greatest(max(c.rate_until) filter (where c.rate_until <= now + rate_step), now - settings.rate_period)
+             when bool_or(c.rate_until > now) then now - rate_step
+             else now - settings.rate_period
+           end
+      into rate_from
+      from cursors(queue_id, consumer_id) c;
     -- a setting that has changed may have left it later
-    rate_from := least(rate_from, clock_timestamp());
-    allowed := least(allowed, floor(extract(epoch from clock_timestamp() - rate_from) / extract(epoch from rate_step) + 1e-6))::int;
+    rate_from := least(rate_from, now);
+    allowed := least(allowed, floor(extract(epoch from now - rate_from) / extract(epoch from rate_step) + 1e-6))::int;
   end if;
   if settings.max_in_flight is not null then
     allowed := least(allowed, settings.max_in_flight - in_flight(queue_id, consumer_id));

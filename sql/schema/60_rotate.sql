@@ -20,7 +20,7 @@ as $$
 declare
   settings queue;
   pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
-  age constant interval := clock_timestamp() - pointer_moved_at(pointer);
+  age constant interval := pointer_age(pointer);
   bytes bigint;
 begin
   select * into settings from queue q where q.id = queue_id;
@@ -179,7 +179,9 @@ declare
   attempts constant bigint := pg_sequence_last_value(register);
   failures constant bigint := least(attempts & 63, 20);
   now_ms constant bigint := extract(epoch from clock_timestamp()) * 1000;
-  may_wait constant boolean := now_ms >= attempts >> 6;
+  next_ms constant bigint := attempts >> 6;
+  -- a time later than any that is set here: the clock has stepped back
+  may_wait constant boolean := now_ms >= next_ms or next_ms > now_ms + 30000;
 begin
   execute format('lock table only outcome_%1$s_%2$s, only batch_%1$s_%2$s in access exclusive mode nowait', queue_id, segment);
   execute format('lock table only message_%s_%s in access exclusive mode %s', queue_id, segment, case when not may_wait then 'nowait' end);

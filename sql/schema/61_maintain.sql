@@ -95,7 +95,7 @@ begin
   end if;
   pointer := pg_sequence_last_value('heartbeat_pointer');
   next_segment := (pointer_segment(pointer) + 1) % 3;
-  if clock_timestamp() - pointer_moved_at(pointer) < '10 min' then
+  if pointer_age(pointer) < '10 min' then
     return 0;
   end if;
   if pg_relation_size(format('heartbeat_%s', next_segment)::regclass) = 0 and not is_being_truncated(format('heartbeat_%s', next_segment)::regclass) then
