@@ -7,9 +7,21 @@ const memoryMs = 86_400_000 - 60_000;
 /** So late a time is not missed but being fired: a worker may have been busy, or the database away for a failover. */
 const graceMs = 10_000;
 
+/** As far ahead of the clock a time may be fired by hand, and no further. */
+const aheadMs = 60_000;
+
+/** Whether a schedule was fired or changed at a time that the clock has not come to: it has stepped back since. */
+export function isFromAhead(
+  { changedAt, lastFiredAt }: Pick<Schedule, "changedAt" | "lastFiredAt">,
+  now: Date,
+): boolean {
+  return Math.max(lastFiredAt?.getTime() ?? 0, changedAt.getTime()) > now.getTime() + aheadMs;
+}
+
 /**
  * The times of a schedule that are to be fired now, the earliest first: those that have just come, and of those that were missed since it
- * was changed or fired last as many as it says, the latest.
+ * was changed or fired last as many as it says, the latest. After a step of the clock back it goes by the last minute alone: nothing was
+ * missed, and what was fired is not fired again.
  *
  * All that this goes by is in the database: a worker that starts knows what one knows that has been running.
  */
@@ -19,7 +31,9 @@ export function dueTimes(
   now: Date,
 ): Date[] {
   const nowMs = now.getTime();
-  const sinceMs = Math.max(lastFiredAt?.getTime() ?? 0, changedAt.getTime(), nowMs - memoryMs);
+  const sinceMs = isFromAhead({ changedAt, lastFiredAt }, now)
+    ? nowMs - aheadMs
+    : Math.max(lastFiredAt?.getTime() ?? 0, changedAt.getTime(), nowMs - memoryMs);
   const due: Date[] = [];
   for (const at of times.back(nowMs)) {
     const isEnough = due.length >= mostOf(missed) && isMissed(at, now);

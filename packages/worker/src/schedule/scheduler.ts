@@ -4,7 +4,7 @@ import type { WorkerEvents } from "../events/worker-events.ts";
 import type { Logger } from "../log.ts";
 import type { ResolvedOptions } from "../options.ts";
 import { repeat } from "../repeat.ts";
-import { isMissed } from "./due.ts";
+import { isFromAhead, isMissed } from "./due.ts";
 import { ownFirings, sharedFirings, type Firings } from "./firings.ts";
 import { Plan } from "./plan.ts";
 
@@ -53,6 +53,8 @@ export class Scheduler {
   readonly #firings: Firings;
   readonly #fired: (fired: WorkerEvents["fired"]) => void;
   #known = new Map<string, Known>();
+  /** Schedules of which it has been said that the clock has stepped back. */
+  #ahead = new Set<string>();
 
   /** `fired` is told of each firing that sent. */
   constructor(
@@ -76,6 +78,7 @@ export class Scheduler {
   async round(now: Date, stopping: AbortSignal): Promise<number> {
     const schedules = await this.#firings.schedules();
     this.#known = new Map(schedules.map((schedule) => [schedule.name, this.#read(schedule)]));
+    this.#sayAhead(schedules, now);
     const planned = schedules.flatMap((schedule) => {
       const plan = this.#known.get(schedule.name)?.plan;
       return plan === undefined || !schedule.enabled ? [] : [{ plan, schedule, due: plan.due(schedule, now) }];
@@ -85,6 +88,17 @@ export class Scheduler {
     let hasFired = false;
     for (const { schedule, due } of planned) if (await this.#fireAll(schedule, due, now, stopping)) hasFired = true;
     return hasFired ? 0 : Math.min(...planned.map(({ plan }) => plan.waitMs(now)));
+  }
+
+  /** Once for each step. */
+  #sayAhead(schedules: readonly Schedule[], now: Date): void {
+    const ahead = schedules.filter((schedule) => isFromAhead(schedule, now));
+    for (const { name, lastFiredAt } of ahead) {
+      if (this.#ahead.has(name)) continue;
+      const about = { queue: this.#queue.name, schedule: name, lastFiredAt, now };
+      this.#log.warn("schedule was fired or changed in the future: the database's clock has stepped back", about);
+    }
+    this.#ahead = new Set(ahead.map(({ name }) => name));
   }
 
   #read(schedule: Schedule): Known {
@@ -100,18 +114,21 @@ export class Scheduler {
     }
   }
 
-  /** Whether anything was fired. The earliest first, so that another worker can go on where this one ends. */
+  /**
+   * Whether anything was fired that the next round will not see as due. The earliest first, so that another worker can go on where this one ends.
+   */
   async #fireAll(schedule: Schedule, due: Date[], now: Date, stopping: AbortSignal): Promise<boolean> {
     let hasFired = false;
     for (const at of due) {
-      if (stopping.aborted || !(await this.#fire(schedule, at, now))) break;
-      hasFired = true;
+      const fired = stopping.aborted ? "refused" : await this.#fire(schedule, at, now);
+      if (fired === "refused") break;
+      if (fired === "sent" || !isFromAhead(schedule, now)) hasFired = true;
     }
     return hasFired;
   }
 
-  /** False: the database refuses it, for reasons of this schedule alone. */
-  async #fire(schedule: Schedule, at: Date, now: Date): Promise<boolean> {
+  /** Refused: by the database, for reasons of this schedule alone. */
+  async #fire(schedule: Schedule, at: Date, now: Date): Promise<"sent" | "sent before" | "refused"> {
     const about = { queue: this.#queue.name, schedule: schedule.name, fireAt: at.toISOString() };
     try {
       const id = await this.#firings.fire(schedule, at);
@@ -120,11 +137,11 @@ export class Scheduler {
         this.#log.info("schedule fired for a time that was missed", { ...about, message: id });
       else this.#log.debug("schedule fired", { ...about, message: id });
       if (id !== null) this.#fired({ schedule: schedule.name, at, messageId: id });
-      return true;
+      return id === null ? "sent before" : "sent";
     } catch (error) {
       if (!isPgqueError(error) || !ofOneSchedule.has(error.code)) throw error;
       this.#log.error("schedule could not be fired, will try again", { ...about, error });
-      return false;
+      return "refused";
     }
   }
 }

@@ -17,17 +17,23 @@ const hoursAgo = (hours: number): number => halfPast - hourMs / 2 - hours * hour
 
 let queue: Queue;
 let errors: unknown[];
+let warnings: unknown[];
 let scheduler: Scheduler;
 beforeEach(async () => {
   queue = await freshQueue(pgque);
   errors = [];
+  warnings = [];
   scheduler = makeScheduler();
 });
 
 function makeScheduler(): Scheduler {
   return new Scheduler(
     queue,
-    { ...silent, error: (_, fields) => void errors.push(fields?.["schedule"]) },
+    {
+      ...silent,
+      error: (_, fields) => void errors.push(fields?.["schedule"]),
+      warn: (message, fields) => void warnings.push([message, fields?.["schedule"]]),
+    },
     sharedFirings(pgque, queue),
   );
 }
@@ -162,4 +168,18 @@ test("one that the database refuses to fire is named, tried again at the next ro
   await pgque.queues.change(queue, { payloadBytesMax: 1000 });
   await round(hoursAgo(2));
   expect(await sent()).toHaveLength(1);
+});
+
+test("after a step of the clock back it fires as before, each time once, and says so once", async () => {
+  await schedule("hourly", "0 * * * *", { missed: "once" });
+  await round(hoursAgo(0));
+  await sent();
+  expect(await round(hoursAgo(2))).toBe(0);
+  expect(await round(hoursAgo(2)), "which is recorded, and not asked for without a pause").toBe(hourMs);
+  expect(await sent()).toEqual([["hourly", hoursAgo(2)]]);
+  await round(hoursAgo(1));
+  expect(await sent()).toEqual([["hourly", hoursAgo(1)]]);
+  await round(hoursAgo(0));
+  expect(await sent(), "the clock comes again to what was fired").toEqual([]);
+  expect(warnings).toEqual([[expect.stringMatching(/clock has stepped back/), nameOf("hourly")]]);
 });
