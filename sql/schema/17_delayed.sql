@@ -39,10 +39,14 @@ begin
 
     create table %2$I (
       n bigint primary key,
-      -- a row has been moved if and only if this snapshot sees it and it is at or before (due_at, seq)
+      -- a row has been moved if and only if this snapshot sees it and it is at or before (due_at, seq): see move_delayed
       snapshot pg_snapshot not null,
       due_at timestamptz not null,
       seq bigint not null,
+      -- while late rows are being moved, page by page: what this snapshot sees, at or before this point, has been moved too
+      late_snapshot pg_snapshot,
+      late_due_at timestamptz,
+      late_seq bigint,
       -- rows moved since the last truncation
       moved bigint not null,
       created_at timestamptz not null default clock_timestamp()

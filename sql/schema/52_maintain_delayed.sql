@@ -1,20 +1,29 @@
--- One step for all delayed messages: deliver what is due, bring near what is due within the hour, and collect. Returns how much
--- was done. One session at a time does it; 0 for the others.
+-- One step for all delayed messages: deliver what is due, bring near what is due within the hour, and collect when nothing was. Returns how
+-- much was done. One session at a time does it; 0 for the others.
 create function maintain_delayed() returns int
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  done bigint;
+  source text;
+  done bigint := 0;
 begin
   perform require_home();
   if not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
     return 0;
   end if;
-  done := move_delayed(delayed_table('far'), 'near', clock_timestamp() + delayed_near_span())
-    + move_delayed(delayed_table('near'), null, clock_timestamp())
-    + collect_delayed('near') + collect_delayed('far');
+  -- a table that is being collected as well: what is due in it need not be copied first
+  for source in select t from filled_delayed_tables() t loop
+    if source like 'delayed_near%' then
+      done := done + move_delayed(source, null, clock_timestamp());
+    else
+      done := done + move_delayed(source, 'near', clock_timestamp() + delayed_near_span());
+    end if;
+  end loop;
+  if done = 0 then
+    done := collect_delayed('near') + collect_delayed('far');
+  end if;
   return least(done, 2147483647);
 end
 $$;

@@ -91,26 +91,18 @@ declare
   uid constant bigint := (select q.uid from queue q where q.id = queue_id);
   seen constant pg_snapshot := snapshot_now();
   source text;
-  position record;
+  position delayed_position;
   due_at timestamptz;
   first_due_at timestamptz := (select min(w.waits_until) from waiting_batches(queue_id, consumer_id) w);
 begin
   for source in select t from filled_delayed_tables() t loop
     position := delayed_position(source);
-    -- with the point where it is, delayed_rows gives what is late
     execute format($sql$
       select least(
-        (
-          select d.due_at
-            from %1$I d
-           where (d.due_at, d.seq) > ($2, $3) and pg_visible_in_snapshot(d.txid, $6) and d.queue_uid = $7 and ($8 is null or coalesce(d.consumer_id, $8) = $8)
-           order by d.due_at, d.seq
-           limit 1
-        ),
-        (select min(d.due_at) from (%2$s) d where d.queue_uid = $7 and ($8 is null or coalesce(d.consumer_id, $8) = $8))
+        (select d.due_at from (%1$s) d where d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5) order by d.due_at, d.seq limit 1),
+        (select min(d.due_at) from (%2$s) d where d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5))
       )
-    $sql$, source, delayed_rows(source))
-      into due_at using position.snapshot, position.due_at, position.seq, position.due_at, position.seq, seen, uid, consumer_id;
+    $sql$, rows_after_point(source), late_rows(source)) into due_at using position, seen, 'infinity'::timestamptz, uid, consumer_id;
     first_due_at := least(first_due_at, due_at);
   end loop;
   return first_due_at;
@@ -156,22 +148,23 @@ set enable_bitmapscan = off
 as $$
 declare
   seen constant pg_snapshot := snapshot_now();
-  position constant record := delayed_position(source);
+  position delayed_position := delayed_position(source);
   taken bigint;
 begin
   return query execute format($sql$
     delete from %1$I t
      using (%2$s) d
      where t.due_at = d.due_at and t.seq = d.seq
-       and d.due_at <= $4 and d.queue_uid = $7 and ($8 is null or coalesce(d.consumer_id, $8) = $8)
+       and d.due_at <= $3 and d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5)
     returning t.*
-  $sql$, source, delayed_rows(source))
-    using position.snapshot, position.due_at, position.seq, due_by, 9223372036854775807, seen, queue_uid, consumer_id;
+  $sql$, source, unmoved_rows(source)) using position, seen, due_by, queue_uid, consumer_id;
   get diagnostics taken = row_count;
   if taken > 0 then
-    execute format('insert into %I (n, snapshot, due_at, seq, moved) values ($1, $2, $3, $4, $5)', source || '_log')
-      -- at or before a point that is nowhere yet nothing can be late
-      using position.n + 1, case when position.due_at = '-infinity' then seen else position.snapshot end, position.due_at, position.seq, position.moved + taken;
+    position.n := position.n + 1;
+    -- at or before a point that is nowhere yet nothing can be late
+    position.snapshot := case when position.due_at = '-infinity' then seen else position.snapshot end;
+    position.moved := position.moved + taken;
+    perform write_delayed_position(source, position);
   end if;
 end
 $$;

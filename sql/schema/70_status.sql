@@ -72,7 +72,7 @@ set search_path from current
 as $$
 declare
   source text;
-  position record;
+  position delayed_position;
   waiting bigint;
   total bigint := 0;
 begin
@@ -80,8 +80,8 @@ begin
     position := delayed_position(source);
     execute format($sql$
       select count(*) from %I d
-       where d.queue_uid = $1 and not (pg_visible_in_snapshot(d.txid, $2) and (d.due_at, d.seq) <= ($3, $4))
-    $sql$, source) into waiting using queue_uid, position.snapshot, position.due_at, position.seq;
+       where d.queue_uid = $1 and not is_moved($2, d.txid, d.due_at, d.seq)
+    $sql$, source) into waiting using queue_uid, position;
     total := total + waiting;
   end loop;
   return total;

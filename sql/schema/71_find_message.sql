@@ -145,7 +145,7 @@ set search_path from current
 as $$
 declare
   source text;
-  moved record;
+  moved delayed_position;
 begin
   foreach source in array delayed_tables() loop
     moved := delayed_position(source);
@@ -157,10 +157,10 @@ begin
         join queue q on q.uid = d.queue_uid
         left join consumer c on c.id = d.consumer_id
        where q.id = $1 and d.id = $2
-         and not (pg_visible_in_snapshot(d.txid, $3) and (d.due_at, d.seq) <= ($4, $5))
+         and not is_moved($3, d.txid, d.due_at, d.seq)
          -- a retry for a consumer that is gone is for nobody
          and (d.consumer_id is null or c.id is not null)
-    $sql$, source) using queue_id, message_id, moved.snapshot, moved.due_at, moved.seq;
+    $sql$, source) using queue_id, message_id, moved;
   end loop;
 end
 $$;

@@ -213,7 +213,7 @@ set enable_sort = off
 set max_parallel_workers_per_gather = 0
 as $$
 declare
-  moved constant record := delayed_position(source);
+  moved constant delayed_position := delayed_position(source);
   wanted constant text := $sql$
     d.queue_uid = (select q.uid from queue q where q.id = $1)
     and case when $2 is null then d.consumer_id is null or exists (select from consumer c where c.id = d.consumer_id)
@@ -235,17 +235,17 @@ begin
         )
         union all
         -- what was not visible yet when the table was moved up to there
-        select d.* from pg_snapshot_xip($8) as late(txid) join %1$I d on d.txid = late.txid
-         where (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+        select d.* from pg_snapshot_xip(($8).snapshot) as late(txid) join %1$I d on d.txid = late.txid
+         where not is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
         union all
         select d.* from %1$I d
-         where d.txid >= pg_snapshot_xmax($8) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+         where d.txid >= pg_snapshot_xmax(($8).snapshot) and not is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
       ) d
      cross join (select q.lane_by from queue q where q.id = $1) q
       left join consumer c on c.id = d.consumer_id
      order by d.due_at, d.seq
      limit $5
   $sql$, source, wanted)
-    using queue_id, consumer_id, after_due_at, after_seq, max_messages, moved.due_at, moved.seq, moved.snapshot, n;
+    using queue_id, consumer_id, after_due_at, after_seq, max_messages, moved.due_at, moved.seq, moved, n;
 end
 $$;

@@ -190,7 +190,7 @@ as $$
 declare
   pointer constant regclass := format('delayed_%s_pointer', store);
   source text;
-  position record;
+  position delayed_position;
 begin
   if pointer_segment(pg_sequence_last_value(pointer)) <= 1 is not true then
     perform setval(pointer, pointer_to(0));
@@ -202,10 +202,10 @@ begin
       insert into kept_delayed
       select d.*
         from %I d
-       where not (pg_visible_in_snapshot(d.txid, $1) and (d.due_at, d.seq) <= ($2, $3))
+       where not is_moved($1, d.txid, d.due_at, d.seq)
          and exists (select from queue q where q.uid = d.queue_uid)
          and (d.consumer_id is null or exists (select from consumer c where c.id = d.consumer_id))
-    $sql$, source) using position.snapshot, position.due_at, position.seq;
+    $sql$, source) using position;
   end loop;
   execute format('truncate delayed_%1$s_0, delayed_%1$s_0_log, delayed_%1$s_1, delayed_%1$s_1_log restart identity', store);
   execute format('insert into %1$I (%2$s) select %2$s from kept_delayed order by due_at, seq', delayed_table(store),

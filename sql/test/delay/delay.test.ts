@@ -134,6 +134,9 @@ describe("a delayed message", () => {
 
 describe("delivery", () => {
   test("of a burst of 30,000 retries takes three steps, and each comes once", async () => {
+    await a.query(
+      "create or replace function pgque.moved_time_max() returns interval language sql immutable return interval '1 day'",
+    );
     await a.query("select pgque.send_batch('q', array(select n::text from generate_series(1, 30000) as n))");
     const got = await receive(a, "c", 30_000);
     await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '1 ms')", [got.batch, got.ids]);
