@@ -22,6 +22,8 @@ const ways: Record<PgqueErrorCode, () => Promise<PgqueError>> = {
   INVALID_OPTION: () => failure(pgque.receive(orders, { max: 0 })),
   INVALID_ARGUMENT: () => failure(pgque.ack(2n ** 64n)),
   PAYLOAD_INVALID: () => failure(pgque.send(orders, { orderId: "1" as never })),
+  PAYLOAD_NOT_REPARSABLE: () =>
+    failure(pgque.send(defineQueue("orders", { payload: z.number().transform((n) => n + 1) }), 1)),
   PAYLOAD_NOT_JSON: () => failure(pgque.send(defineQueue("orders"), 1n)),
   QUEUE_NOT_FOUND: () => failure(pgque.send(defineQueue("nope"), 1)),
   CONSUMER_NOT_FOUND: () => failure(pgque.receive(orders, { consumer: "nobody" })),

@@ -143,7 +143,7 @@ describe("a schema", () => {
   });
 
   test("sees a payload as the JSON it will be: a date that could not be read back is refused", async () => {
-    const strict = defineQueue("strict dates", { payload: z.object({ at: z.date() }) });
+    const strict = defineQueue("strict dates", { payload: z.object({ at: z.date() }), store: "input" });
     expect((await failure(pgque.send(strict, { at: new Date() }))).details.issues).toMatchObject([{ path: "at" }]);
 
     const dates = defineQueue("dates", { payload: z.object({ at: z.coerce.date() }) });

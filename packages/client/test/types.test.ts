@@ -135,3 +135,31 @@ test("what pg offers runs statements, and using offers what belongs into a trans
 test("a target that may be missing compiles, as an environment variable may be", () => {
   expectTypeOf<string | undefined>().toExtend<ConstructorParameters<typeof Pgque>[0]>();
 });
+
+test('`store: "input"` is asked for where the output\'s JSON is not valid input', () => {
+  const length = z.string().transform((s) => s.length);
+  compiled(() => defineQueue("q", { payload: length, store: "input" }));
+  // @ts-expect-error a number is not valid input
+  compiled(() => defineQueue("q", { payload: length }));
+  // @ts-expect-error nor can it be stored
+  compiled(() => defineQueue("q", { payload: length, store: "output" }));
+  // @ts-expect-error one of the types
+  compiled(() => defineQueue("q", { types: { a: z.string(), b: z.object({ n: length }) } }));
+  compiled(() => defineQueue("q", { types: { a: z.string(), b: length }, store: "input" }));
+  compiled(() => defineQueue("q", { types: { a: z.string() }, store: "output" }));
+  // @ts-expect-error a Date that arrives as a string
+  compiled(() => defineQueue("q", { payload: z.object({ at: z.date() }) }));
+  const isoDate = z.codec(z.iso.datetime(), z.date(), { decode: (s) => new Date(s), encode: (d) => d.toISOString() });
+  compiled(() => defineQueue("q", { payload: z.object({ at: isoDate, list: z.array(z.tuple([isoDate, z.json()])) }) }));
+  compiled(() => defineQueue("q", { payload: z.object({ a: z.string().optional(), b: z.any(), c: z.unknown() }) }));
+  compiled(() =>
+    defineQueue("q", {
+      payload: z
+        .string()
+        .brand<"Id">()
+        .default("x" as never),
+    }),
+  );
+  // @ts-expect-error there is no schema whose output could be stored
+  compiled(() => defineQueue("q", { store: "input" }));
+});

@@ -6,6 +6,8 @@ export const errorCodes = {
     "The database refused a value, such as a payload over the queue's limit (SQLSTATE PQ004 or class 22).",
   PAYLOAD_INVALID:
     "A payload does not match the schema of its queue; `details.issues` has the path and the reason of each issue.",
+  PAYLOAD_NOT_REPARSABLE:
+    "A schema does not read its own output, or changes it, on a queue that stores the output; nothing was sent.",
   PAYLOAD_NOT_JSON:
     "A payload or header is not JSON: a bigint, a circular reference, undefined, a Map, or text that does not parse.",
   QUEUE_NOT_FOUND: "There is no queue of that name (SQLSTATE PQ001).",

@@ -2,14 +2,16 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PgqueError, type PayloadIssue } from "../errors/errors.ts";
 import { NotJson, toJson } from "./json.ts";
 import type { Queue } from "../queue/define-queue.ts";
+import { outputJson } from "./output-json.ts";
+import { pathOf, validate } from "./validate.ts";
 import { show } from "../validation/options.ts";
 
 /**
- * The JSON texts of payloads, checked. The schema sees what the JSON says, not the value that was given: what a receiver could
- * not read is refused here and never gets into the queue.
+ * The JSON texts to store for payloads, checked. The schema sees the JSON, not the value that was given: a payload that a receiver could not
+ * read is refused here and never gets into the queue.
  *
  * @param first where the first payload is among others, for the paths in errors; undefined for a single one
- * @throws PgqueError PAYLOAD_NOT_JSON, PAYLOAD_INVALID with all issues of all payloads
+ * @throws PgqueError PAYLOAD_NOT_JSON; PAYLOAD_INVALID, PAYLOAD_NOT_REPARSABLE with all issues of all payloads
  */
 export async function encodePayloads(
   queue: Queue,
@@ -19,20 +21,41 @@ export async function encodePayloads(
 ): Promise<string[]> {
   const schema = schemaOf(queue, type);
   const texts: string[] = [];
-  const issues: PayloadIssue[] = [];
+  const invalid: PayloadIssue[] = [];
+  const notReparsable: PayloadIssue[] = [];
   for (const [index, payload] of payloads.entries()) {
     const at = first === undefined ? [] : [first + index];
     const json = encodeJson(queue.name, "payload", payload, at);
-    texts.push(json);
-    if (!schema) continue;
+    if (!schema) {
+      texts.push(json);
+      continue;
+    }
     const result = await validate(schema, JSON.parse(json), at);
-    if ("value" in result) continue;
-    for (const issue of result.issues) issues.push(issue);
+    if ("issues" in result) {
+      for (const issue of result.issues) invalid.push(issue);
+    } else if (queue.store === "input") {
+      texts.push(json);
+    } else {
+      const stored = await outputJson(schema, json, result.value, at);
+      if ("json" in stored) texts.push(stored.json);
+      else for (const issue of stored.issues) notReparsable.push(issue);
+    }
   }
-  if (issues.length > 0)
-    throw payloadInvalid(queue.name, issues, "Nothing was sent: mend the payload, or the schema given to defineQueue");
+  const { name } = queue;
+  if (invalid.length > 0)
+    throw payloadInvalid(name, invalid, "Nothing was sent: fix the payload, or the schema given to defineQueue");
+  if (notReparsable.length > 0) {
+    throw new PgqueError(
+      "PAYLOAD_NOT_REPARSABLE",
+      `expected the schema of queue ${JSON.stringify(name)} to read its own output and give it back, got: ${shown(notReparsable)}`,
+      { hint: notReparsableHint, details: { queue: name, issues: notReparsable } },
+    );
+  }
   return texts;
 }
+
+const notReparsableHint =
+  'Nothing was sent: give defineQueue `store: "input"`, which stores payloads as they were given, or a schema that reads its output';
 
 /** The schema of one type of message. Undefined when the queue has none, or does not know the type: see `typeProblem`. */
 function schemaOf(queue: Queue, type: string): StandardSchemaV1 | undefined {
@@ -104,27 +127,10 @@ export function decodePayload(queue: Queue, type: string, json: string): Decoded
   );
 }
 
-/** What a schema makes of a payload. One that throws, or answers otherwise than the standard says, refuses it. */
-async function validate(
-  schema: StandardSchemaV1,
-  json: unknown,
-  at: readonly PropertyKey[],
-): Promise<{ value: unknown } | { issues: PayloadIssue[] }> {
-  try {
-    const result = await schema["~standard"].validate(json);
-    return result.issues ? { issues: result.issues.map((issue) => located(issue, at)) } : { value: result.value };
-  } catch (error) {
-    const message = `the schema threw: ${error instanceof Error ? error.message : String(error)}`;
-    return { issues: [{ path: pathOf(at), message }] };
-  }
-}
-
 function payloadInvalid(queue: string, issues: PayloadIssue[], hint: string): PgqueError {
-  const shown = issues.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
-  if (issues.length > shown.length) shown.push(`and ${issues.length - shown.length} more`);
   return new PgqueError(
     "PAYLOAD_INVALID",
-    `expected a payload that fits the schema of queue ${JSON.stringify(queue)}, got: ${shown.join("; ")}`,
+    `expected a payload that fits the schema of queue ${JSON.stringify(queue)}, got: ${shown(issues)}`,
     {
       hint,
       details: { queue, issues },
@@ -132,19 +138,9 @@ function payloadInvalid(queue: string, issues: PayloadIssue[], hint: string): Pg
   );
 }
 
-function located(issue: StandardSchemaV1.Issue, at: readonly PropertyKey[]): PayloadIssue {
-  const keys = (issue.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment));
-  return { path: pathOf([...at, ...keys]), message: issue.message };
-}
-
-/** `items[0].price`, as one would write it in code. */
-function pathOf(keys: readonly PropertyKey[]): string {
-  return keys
-    .map((key) => {
-      if (typeof key === "number") return `[${key}]`;
-      const name = String(key);
-      return /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
-    })
-    .join("")
-    .replace(/^\./, "");
+/** The first issues, as one line. */
+function shown(issues: readonly PayloadIssue[]): string {
+  const lines = issues.slice(0, 5).map(({ path, message }) => (path ? `${path}: ${message}` : message));
+  if (issues.length > lines.length) lines.push(`and ${issues.length - lines.length} more`);
+  return lines.join("; ");
 }

@@ -1,7 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { field } from "../validation/field.ts";
-import { name as queueName, object, problemsOf, refuse, show, text, type Check } from "../validation/options.ts";
-import type { AnyType, MessageTypes } from "./message-types.ts";
+import { name as queueName, object, oneOf, problemsOf, refuse, show, text, type Check } from "../validation/options.ts";
+import type { AnyType, MessageTypes, Store, StoreOf } from "./message-types.ts";
 import { defaultsProblem, type QueueDefaults } from "./queue-defaults.ts";
 import { queueChecks, type QueueOptions } from "./queue-options.ts";
 
@@ -9,15 +9,23 @@ import { queueChecks, type QueueOptions } from "./queue-options.ts";
 export interface UntypedQueueDefinition<Payload = unknown> extends QueueOptions {
   payload?: undefined;
   types?: undefined;
+  store?: undefined;
   /** What a send does unless it says otherwise. */
   defaults?: QueueDefaults<Payload> | undefined;
 }
+
+/**
+ * Which form of a payload is stored. `output`: the JSON of the schema's output, so that unknown keys are gone and defaults are the same on every
+ * attempt; the schema has to read that JSON and give the same output. `input`: the JSON of what was sent. Either is parsed again when it is
+ * received. Default: `output`; the compiler asks for `input` where the output's JSON is not valid input.
+ */
+type StoreOption<Allowed extends Store> = "output" extends Allowed ? { store?: Store | undefined } : { store: "input" };
 
 /** A queue whose messages all have one kind of payload. */
 export interface QueueDefinition<Schema extends StandardSchemaV1> extends QueueOptions {
   /**
    * What a payload looks like: any Standard Schema (zod, valibot, arktype, …). Payloads are checked when they are sent and again
-   * when they are received, as the JSON that they are then: a date is a string. Default: any JSON, typed `unknown`.
+   * when they are received, as the JSON that they are then: a date is a string. `store` says which form is stored. Default: any JSON, typed `unknown`.
    */
   payload: Schema;
   types?: undefined;
@@ -43,9 +51,18 @@ export interface Queue<Types extends MessageTypes = MessageTypes> {
   readonly payload: StandardSchemaV1 | undefined;
   /** The schema of each type, for a queue that names its types. */
   readonly types: Readonly<Record<string, StandardSchemaV1>> | undefined;
+  /** Which form of a payload is stored. */
+  readonly store: Store;
   /** Only for the compiler: never there. */
   readonly "~types"?: Types;
 }
+
+/** The forms that can be stored with every one of some schemas. */
+type CommonStore<Schemas extends Record<string, StandardSchemaV1>> = {
+  [Type in keyof Schemas]: "output" extends StoreOf<Schemas[Type]> ? never : Type;
+}[keyof Schemas] extends never
+  ? Store
+  : "input";
 
 /** The types of a queue that was defined with `types`. */
 export type TypesOf<Schemas extends Record<string, StandardSchemaV1>> = {
@@ -55,9 +72,10 @@ export type TypesOf<Schemas extends Record<string, StandardSchemaV1>> = {
   };
 };
 
-const checks: Record<keyof TypedQueueDefinition<never>, Check> = {
+const checks: Record<keyof TypedQueueDefinition<never> | "store", Check> = {
   payload: standardSchema,
   types: schemasByType,
+  store: oneOf("output", "input"),
   ...queueChecks,
   defaults: defaultsProblem,
 };
@@ -74,11 +92,11 @@ const checks: Record<keyof TypedQueueDefinition<never>, Check> = {
  */
 export function defineQueue<Schemas extends Record<string, StandardSchemaV1>>(
   name: string,
-  definition: TypedQueueDefinition<Schemas>,
+  definition: TypedQueueDefinition<Schemas> & StoreOption<CommonStore<Schemas>>,
 ): Queue<TypesOf<Schemas>>;
 export function defineQueue<Schema extends StandardSchemaV1>(
   name: string,
-  definition: QueueDefinition<Schema>,
+  definition: QueueDefinition<Schema> & StoreOption<StoreOf<Schema>>,
 ): Queue<AnyType<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>>>;
 export function defineQueue<Payload = unknown>(
   name: string,
@@ -88,8 +106,9 @@ export function defineQueue(
   name: string,
   definition:
     | UntypedQueueDefinition
-    | QueueDefinition<StandardSchemaV1>
-    | TypedQueueDefinition<Record<string, StandardSchemaV1>> = {},
+    | ((QueueDefinition<StandardSchemaV1> | TypedQueueDefinition<Record<string, StandardSchemaV1>>) & {
+        store?: Store | undefined;
+      }) = {},
 ): Queue {
   refuse(`defineQueue(${show(name)})`, [
     queueName("name", name),
@@ -98,13 +117,14 @@ export function defineQueue(
       ? "expected `payload` or `types`, got both"
       : undefined,
   ]);
-  const { payload, types, defaults = {}, ...options } = definition;
+  const { payload, types, store = "output", defaults = {}, ...options } = definition;
   return Object.freeze({
     name,
     options: Object.freeze(options),
     defaults: Object.freeze({ ...defaults }),
     payload,
     types: types && Object.freeze({ ...types }),
+    store,
   });
 }
 

@@ -1,0 +1,37 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
+import type { PayloadIssue } from "../errors/errors.ts";
+
+/** What a schema makes of a payload. */
+export type Validated = { value: unknown } | { issues: PayloadIssue[] };
+
+/** Runs a schema. One that throws, or answers otherwise than the standard says, refuses the payload. */
+export async function validate(
+  schema: StandardSchemaV1,
+  json: unknown,
+  at: readonly PropertyKey[],
+): Promise<Validated> {
+  try {
+    const result = await schema["~standard"].validate(json);
+    return result.issues ? { issues: result.issues.map((issue) => located(issue, at)) } : { value: result.value };
+  } catch (error) {
+    const message = `the schema threw: ${error instanceof Error ? error.message : String(error)}`;
+    return { issues: [{ path: pathOf(at), message }] };
+  }
+}
+
+function located(issue: StandardSchemaV1.Issue, at: readonly PropertyKey[]): PayloadIssue {
+  const keys = (issue.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment));
+  return { path: pathOf([...at, ...keys]), message: issue.message };
+}
+
+/** `items[0].price`, as one would write it in code. */
+export function pathOf(keys: readonly PropertyKey[]): string {
+  return keys
+    .map((key) => {
+      if (typeof key === "number") return `[${key}]`;
+      const name = String(key);
+      return /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    })
+    .join("")
+    .replace(/^\./, "");
+}
