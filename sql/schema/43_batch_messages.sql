@@ -27,6 +27,8 @@ as $$
 declare
   of_queue constant int := batch_queue(batch_id);
   b record;
+  -- of a rest, the attempt of each message: looked up by a search, not by comparing it with all
+  rest jsonb;
 begin
   execute format($sql$
     select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
@@ -34,8 +36,9 @@ begin
       join batch_%1$s_%2$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      where b.id = $1
   $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
+  rest := jsonb_object(b.rest_ids::text[], b.rest_attempts::text[]);
   return query execute format($sql$
-    select m.id, $8, coalesce($10[array_position($9, m.id)], m.attempt)::int, m.lane, m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
+    select m.id, $8, coalesce(($9 ->> m.id::text)::int, m.attempt), m.lane, m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
@@ -56,8 +59,8 @@ begin
            and pg_visible_in_snapshot(m.txid, $2)
       ) m
      where (m.consumer_id is null or m.consumer_id = $8)
-       and case when $9 is null then m.expires_at is null or m.expires_at > $11 else m.id = any ($9) end
+       and case when $9 is null then m.expires_at is null or m.expires_at > $10 else $9 ? m.id::text end
      order by m.txid, m.seq
-  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, b.rest_ids, b.rest_attempts, b.created_at;
+  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at;
 end
 $$;

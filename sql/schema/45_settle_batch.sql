@@ -142,7 +142,7 @@ begin
   if cardinality(released) = 0 then
     return settle_apart(batch_id, given);
   end if;
-  fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (released)), false);
+  fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id not in (select unnest(released))), false);
   if cardinality(fresh) > 0 then
     perform give_back(batch_id, given_among(given, fresh));
   end if;

@@ -78,13 +78,13 @@ set search_path from current
 as $$
 declare
   has_priorities constant boolean := (select q.lane_by = 'priority' from queue q where q.id = batch_queue(batch_id));
+  state constant record := batch_state(batch_id);
 begin
   return query
     select batch_id, m.message_id, m.attempt, m.type, m.payload, m.headers, m.created_at, messages_left.lease_until,
            case when has_priorities then m.lane::int end, m.key
       from batch_messages(batch_id) m
-     cross join lateral batch_state(batch_id) s
-     where not s.final and m.message_id <> all (s.settled);
+     where not state.final and m.message_id not in (select unnest(state.settled));
 end
 $$;
 
@@ -113,7 +113,7 @@ begin
          coalesce(array_agg(m.message_id) filter (where not waited and m.next_attempt > max_retries + 1), '{}')
     into ids, attempts, dead
     from (select b.message_id, b.attempt + (not waited)::int as next_attempt from batch_messages(old_id) b) m
-   where m.message_id <> all (state.settled);
+   where m.message_id not in (select unnest(state.settled));
   -- the outcome first: a worker that settles the batch from now on finds it finished
   if state.final or not append_outcome(old_id, state.last_n + 1, true, ids || dead) then
     return;
@@ -192,7 +192,7 @@ begin
                end as stays
           from batch_messages(batch_id) b
           left join unnest(given) as g on g.message_id = b.message_id
-         where b.message_id <> all (state.settled) and (others_stay or g.how is not null)
+         where b.message_id not in (select unnest(state.settled)) and (others_stay or g.how is not null)
       ) m;
     if rest.given = 0 and others_stay then
       return 0;

@@ -73,7 +73,7 @@ begin
     return false;
   end if;
   state := batch_state(batch_id);
-  unsettled := array(select m.message_id from batch_messages(batch_id) m where m.message_id <> all (state.settled));
+  unsettled := array(select m.message_id from batch_messages(batch_id) m where m.message_id not in (select unnest(state.settled)));
   -- the outcome first: a worker that settles the batch from now on finds it finished
   if state.final or not append_outcome(batch_id, state.last_n + 1, true, unsettled) then
     return false;

@@ -35,8 +35,7 @@ begin
   if open is not null then
     return query
       select m.message_id, open, m.type, m.payload, nullif(m.attempt - 1, 0), m.created_at, null::text, null::text, null::text, null::text
-        from batch_messages(open) m
-       where m.message_id <> all ((batch_state(open)).settled);
+        from messages_left(open, null) m;
     return;
   end if;
   return query

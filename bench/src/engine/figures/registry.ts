@@ -7,10 +7,11 @@ import { latency } from "./latency.ts";
 import { queues } from "./queues.ts";
 import { rotation } from "./rotation.ts";
 import { send } from "./send.ts";
+import { settle } from "./settle.ts";
 import { wal } from "./wal.ts";
 
 /** In the order of the report. */
-export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, rotation, queues, features];
+export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, rotation, queues, features, settle];
 
 export const figureNames = figures.map(({ name }) => name);
 
