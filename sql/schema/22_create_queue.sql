@@ -49,12 +49,46 @@ begin
 end
 $$;
 
--- Drops a queue and everything in it. 1 dropped, 0 there was none. Fails while consumers are subscribed, unless forced.
+-- Drops a queue and everything in it. 1 dropped, 0 there was none. Fails while consumers are subscribed, unless forced, and when somebody uses
+-- the queue for longer than a second.
 create function drop_queue(queue text, force boolean default false) returns int
 language plpgsql
 volatile
 security definer
 set search_path from current
+as $$
+declare
+  old_id int;
+  started constant timestamptz := clock_timestamp();
+begin
+  loop
+    old_id := lock_to_drop(queue, force);
+    exit when old_id is distinct from 0;
+    if clock_timestamp() - started > interval '1 s' then
+      perform refuse_in_use(queue);
+    end if;
+    -- for those who need the locks that were let go
+    perform pg_sleep(0.02);
+  end loop;
+  if old_id is null then
+    return 0;
+  end if;
+  perform generate_dispatchers();
+  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
+  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
+  execute format('drop function if exists lane_of_%s', old_id);
+  return 1;
+end
+$$;
+
+-- Takes a queue out of the registry, with all locks that this needs. Returns its number; null: there is none; 0: one of the locks is not to be
+-- had within a moment, and none is kept. So whoever waits for one of them, with another in hand, waits no longer than that: there is no
+-- order of locks that a transaction has to keep to.
+create function lock_to_drop(queue text, force boolean) returns int
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '50ms'
 as $$
 #variable_conflict use_column
 declare
@@ -62,9 +96,9 @@ declare
   consumers text;
 begin
   perform pg_advisory_xact_lock(lock_key('registry', 0));
-  select q.id into old_id from queue q where q.name = drop_queue.queue;
+  select q.id into old_id from queue q where q.name = lock_to_drop.queue;
   if old_id is null then
-    return 0;
+    return null;
   end if;
   select string_agg(c.name, ', ' order by c.name) into consumers from consumer c where c.queue_id = old_id;
   if consumers is not null and not force then
@@ -73,16 +107,48 @@ begin
       message = format('queue %s has consumers: %s', quote_literal(queue), consumers),
       hint = 'Unsubscribe them first, or force the drop: what they have not received is lost.';
   end if;
-  perform pg_advisory_xact_lock(lock_key('maintain', old_id)), pg_advisory_xact_lock(lock_key('delayed', 0));
-  -- in the order in which receives and acks lock them, so that none of those under way waits for this while this waits for it
+  perform pg_advisory_xact_lock(key) from unnest(maintenance_keys(old_id)) as key;
+  -- in the order in which receives and acks lock them
   execute format('lock table only batch_%s in access exclusive mode', old_id);
   execute format('lock table outcome_%s in access exclusive mode', old_id);
   execute format('lock table batch_%1$s, message_%1$s in access exclusive mode', old_id);
   delete from queue q where q.id = old_id;
-  perform generate_dispatchers();
-  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
-  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
-  execute format('drop function if exists lane_of_%s', old_id);
-  return 1;
+  return old_id;
+exception
+  -- no table: another session has dropped it since it was read
+  when lock_not_available or undefined_table then
+    return 0;
+end
+$$;
+
+-- The locks of those who maintain a queue.
+create function maintenance_keys(queue_id int) returns bigint[]
+language sql
+stable
+set search_path from current
+return array[lock_key('maintain', queue_id), lock_key('delayed', 0)];
+
+-- The error that says who uses a queue.
+create function refuse_in_use(queue text) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  of_queue constant int := (select q.id from queue q where q.name = refuse_in_use.queue);
+  tables constant oid[] := array(
+    select c.oid
+      from pg_class c
+     where c.relnamespace = (select n.oid from pg_namespace n where n.nspname = current_schema())
+       and c.relname ~ format('^(message|batch|outcome)_%s(_\d+)?$', of_queue)
+  );
+  holders constant text := (
+    select string_agg(h.holder, ', ') from lock_holders(tables, lock_key('registry', 0) || maintenance_keys(of_queue)) h
+  );
+begin
+  raise exception using
+    errcode = 'PQ004',
+    message = format('queue %s is in use', quote_literal(queue)) || coalesce(' by ' || holders, ''),
+    hint = 'Try again when its transaction has ended, or end it with pg_terminate_backend(process).';
 end
 $$;

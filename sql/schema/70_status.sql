@@ -218,24 +218,9 @@ begin
     blockers := blockers || format('the retention keeps it until %s', segment_kept_until(queue_id, segment));
   end if;
   return blockers || array(
-    select case when l.pid is null
-             then format('prepared transaction %s holds a lock on it', quote_literal(x.gid))
-             else format('process %s (%s) holds a lock on it since %s', l.pid, coalesce(nullif(a.application_name, ''), a.usename, '?'), a.xact_start)
-           end
-      from (
-        select distinct k.pid, k.virtualtransaction
-          from pg_locks k
-         where k.locktype = 'relation' and k.granted
-           and k.database = (select d.oid from pg_database d where d.datname = current_database())
-           and k.relation = any (array(select to_regclass(format('%s_%s_%s', kind, queue_id, segment)) from unnest('{message,batch,outcome}'::text[]) as kind)::oid[])
-      ) l
-      left join pg_stat_activity a on a.pid = l.pid
-      -- the lock on its own transaction id says which one a prepared transaction is
-      left join pg_locks own on l.pid is null and own.pid is null and own.locktype = 'transactionid' and own.virtualtransaction = l.virtualtransaction
-      left join pg_prepared_xacts x on x.transaction = own.transactionid
-     where l.pid is distinct from pg_backend_pid()
-       and (l.pid is null or a.xact_start < clock_timestamp() - interval '1 s')
-     order by l.pid
+    select h.holder || ' holds a lock on it since ' || h.since
+      from lock_holders(array(select to_regclass(format('%s_%s_%s', kind, queue_id, segment)) from unnest('{message,batch,outcome}'::text[]) as kind)::oid[]) h
+     where h.since < clock_timestamp() - interval '1 s' or h.holder like 'prepared transaction %'
   );
 end
 $$;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
-import { blocked } from "../../../test/support/interleave.ts";
+import { backendPid, blocked } from "../../../test/support/interleave.ts";
 import { ack, makeQueue, receive, send } from "../support/queue.ts";
 
 let database: TestDatabase;
@@ -41,6 +41,45 @@ test("a queue is dropped when the acks under way are over", async () => {
   const dropping = await blocked<{ dropped: number }>(observer, admin, drop);
   // the same batch again reads what the drop is going to take
   expect(await ack(a, batch)).toBe(0);
+  await a.query("commit");
+  expect((await dropping.result).rows).toEqual([{ dropped: 1 }]);
+});
+
+test("a queue that somebody uses for longer than a second is not dropped, and its user is named", async () => {
+  await a.query("set application_name = 'importer'; begin");
+  await send(a, "3");
+  const pid = await backendPid(a);
+  const { rows } = await a.query("select current_user as name");
+  const failed = await admin.query(drop).catch((error: unknown) => error);
+  expect(failed).toMatchObject({
+    code: "PQ004",
+    message: `queue 'q' is in use by process ${pid} (importer, user ${rows[0].name})`,
+  });
+  await a.query("commit");
+  expect((await receive(a)).payloads).toEqual(["1", "2", "3"]);
+});
+
+test("while a drop waits for a sender, other queues are created, maintained and dropped", async () => {
+  await b.query("select pgque.create_queue('other')");
+  await b.query("select pgque.send('other', 't', 'later', '{\"delay\": 60}')");
+  await a.query("begin");
+  await send(a, "3");
+  const dropping = await blocked(observer, admin, drop);
+  await b.query("select pgque.create_queue('third')");
+  expect((await b.query("select pgque.deliver_delayed('other') as n")).rows).toEqual([{ n: "1" }]);
+  expect((await b.query("select pgque.drop_queue('third') as n")).rows).toEqual([{ n: 1 }]);
+  await a.query("commit");
+  expect((await dropping.result).rows).toEqual([{ dropped: 1 }]);
+});
+
+test.each([
+  ["delivers what is delayed", "select pgque.deliver_delayed('q') as done"],
+  ["creates a queue", "select pgque.create_queue('other') as done"],
+])("a sender that then %s has no deadlock with the drop of its queue", async (_name, statement) => {
+  await a.query("begin");
+  await a.query("select pgque.send('q', 't', 'now')");
+  const dropping = await blocked(observer, admin, drop);
+  expect((await a.query(statement)).rows).toHaveLength(1);
   await a.query("commit");
   expect((await dropping.result).rows).toEqual([{ dropped: 1 }]);
 });

@@ -161,8 +161,8 @@ describe("segment_status", () => {
       "both are named",
     );
     expect(await waits(one)).toEqual([
-      expect.stringMatching(new RegExp(`^process ${pid} \\(postgres\\) holds a lock on it since `)),
-      "prepared transaction 'a sender''s' holds a lock on it",
+      expect.stringMatching(new RegExp(`^process ${pid} \\(user postgres\\) holds a lock on it since `)),
+      expect.stringMatching(/^prepared transaction 'a sender''s' holds a lock on it since /),
     ]);
     await two.query("commit");
     await three.query("commit prepared 'a sender''s'");
