@@ -17,7 +17,7 @@ create table queue (
   -- a consumer that has not received what was sent so long ago is warned of, or dropped; null: never
   max_lag interval check (max_lag > '0'),
   max_lag_action text not null default 'warn' check (max_lag_action in ('warn', 'drop')),
-  payload_bytes_max int not null default 1024 * 1024 check (payload_bytes_max between 1 and 1000000000),
+  payload_bytes_max int not null default 1000000000 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
   wake boolean not null default true,
   -- sub-logs with cursors of their own. priority: a message's lane is its priority, and higher ones are received first. key: messages of

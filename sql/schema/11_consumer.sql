@@ -20,6 +20,15 @@ create table consumer (
 
 comment on table consumer is 'The consumers of each queue.';
 
+-- PgQue's subconsumers: names of workers that share a consumer. See 81_subconsumer.sql.
+create table subconsumer (
+  consumer_id int not null references consumer on delete cascade,
+  name text not null,
+  primary key (consumer_id, name)
+);
+
+comment on table subconsumer is 'The subconsumers of PgQue''s clients: workers that share a consumer.';
+
 -- Consumers that a queue's max_lag has dropped, for whoever misses them; until they subscribe again.
 create table dropped_consumer (
   queue_id int not null references queue on delete cascade,

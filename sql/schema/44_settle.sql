@@ -75,8 +75,8 @@ end
 $$;
 
 -- Settles some messages of a batch, or with final = true all that are not settled yet. Returns those it settled; null when
--- the batch is unknown, finished, or its lease was taken away.
-create function settle_messages(batch_id bigint, message_ids bigint[], final boolean) returns bigint[]
+-- the batch is unknown, finished, or its lease was taken away. With stays_open not even the last of its messages finishes it.
+create function settle_messages(batch_id bigint, message_ids bigint[], final boolean, stays_open boolean default false) returns bigint[]
 language plpgsql
 volatile
 set search_path from current
@@ -94,7 +94,8 @@ begin
     if cardinality(fresh) = 0 and not final then
       return fresh;
     end if;
-    if append_outcome(batch_id, state.last_n + 1, final or cardinality(state.settled) + cardinality(fresh) = state.messages, fresh) then
+    if append_outcome(batch_id, state.last_n + 1,
+         final or (not stays_open and cardinality(state.settled) + cardinality(fresh) = state.messages), fresh) then
       perform wake_for_room(batch_queue(batch_id));
       return fresh;
     end if;

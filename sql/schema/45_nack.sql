@@ -19,8 +19,9 @@ begin
 end
 $$;
 
--- Gives some messages of a batch back, all the same way: see given_back. Returns how many; those that were settled before are left alone.
-create function give_some_back(batch_id bigint, message_ids bigint[], how text, wait interval, reason text) returns int
+-- Gives some messages of a batch back, all the same way: see given_back. Returns how many; those that were settled before are left alone. Null: the
+-- batch is unknown, finished, or its lease was taken away.
+create function give_some_back(batch_id bigint, message_ids bigint[], how text, wait interval, reason text, stays_open boolean default false) returns int
 language plpgsql
 volatile
 set search_path from current
@@ -35,12 +36,25 @@ begin
   if mode.mode = 'ordered' and mode.on_failure = 'block' and how <> 'bury' then
     given := hold(batch_id, all_given_back(message_ids, how, wait, reason), others_stay => true);
   else
-    fresh := settle_messages(batch_id, message_ids, false);
+    fresh := settle_messages(batch_id, message_ids, false, stays_open);
     given := cardinality(fresh);
     if given > 0 then
       perform give_back(batch_id, all_given_back(fresh, how, wait, reason));
     end if;
   end if;
+  return given;
+end
+$$;
+
+-- The same, with 0 and a warning instead of null.
+create function give_some_back_or_warn(batch_id bigint, message_ids bigint[], how text, wait interval, reason text) returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  given constant int := give_some_back(batch_id, message_ids, how, wait, reason);
+begin
   if given is null then
     perform warn_not_settled(batch_id);
   end if;
@@ -62,14 +76,35 @@ as $$
 begin
   perform require_receive(caller, batch_queue(batch_id));
   perform check_wait('retry_after', array[retry_after]);
-  return give_some_back(batch_id, message_ids, 'retry', retry_after, reason);
+  return give_some_back_or_warn(batch_id, message_ids, 'retry', retry_after, reason);
 end
 $$;
 
--- Gives one message back: PgQue's shape.
-create function nack(batch_id bigint, msg message, retry_after interval default '60 s', reason text default null) returns int
-language sql
-return nack(batch_id, array[(msg).msg_id], retry_after, reason);
+-- Gives one message back, in PgQue's shape. Its clients nack the messages that have failed one by one, and then ack the batch: it stays open for
+-- that when all of them have, and a batch that is unknown or finished is an error.
+create function nack(
+  batch_id bigint, msg message, retry_after interval default '60 s', reason text default null, caller caller default current_user
+) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  given int;
+begin
+  perform require_receive(caller, batch_queue(batch_id));
+  perform check_wait('retry_after', array[retry_after]);
+  given := give_some_back(batch_id, array[(msg).msg_id], 'retry', retry_after, reason, stays_open => true);
+  if given is null then
+    raise exception using
+      errcode = 'PQ003',
+      message = format('batch not found: %s', batch_id),
+      hint = 'It is unknown, already finished, or its lease ended and its messages were given to another worker.';
+  end if;
+  return given;
+end
+$$;
 
 -- Gives some messages of a batch back, to come again after snooze_after (0 to 100 years) at the same attempt, as often as one likes: it is
 -- not yet their time, nothing has failed. They wait where a failed message does. Returns how many, 0 with a warning, and ends a batch of an
@@ -83,7 +118,7 @@ as $$
 begin
   perform require_receive(caller, batch_queue(batch_id));
   perform check_wait('snooze_after', array[snooze_after]);
-  return give_some_back(batch_id, message_ids, 'snooze', snooze_after, null);
+  return give_some_back_or_warn(batch_id, message_ids, 'snooze', snooze_after, null);
 end
 $$;
 
@@ -97,6 +132,6 @@ set search_path from current
 as $$
 begin
   perform require_receive(caller, batch_queue(batch_id));
-  return give_some_back(batch_id, message_ids, 'bury', null, reason);
+  return give_some_back_or_warn(batch_id, message_ids, 'bury', null, reason);
 end
 $$;

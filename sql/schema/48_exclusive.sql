@@ -22,5 +22,23 @@ begin
     select * into open.batch_id, open.lease_until from take_over(open.batch_id, worker, lease);
   end if;
   return query select * from messages_left(open.batch_id, open.lease_until);
+  if not found then
+    perform finish_empty(open.batch_id);
+  end if;
+end
+$$;
+
+-- Finishes a batch of which nothing is left: whoever settled the last of its messages has not acked it. Not when somebody is just doing that.
+create function finish_empty(batch_id bigint) returns void
+language plpgsql
+volatile
+set search_path from current
+set lock_timeout = '20ms'
+as $$
+begin
+  perform settle_messages(batch_id, '{}', true);
+exception
+  when lock_not_available then
+    null;
 end
 $$;

@@ -38,6 +38,7 @@ begin
   loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
       segments := segment_count(of_queue);
+      perform notify_listeners(of_queue);
       done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
       if segment_count(of_queue) > segments then
         -- its receivers wait until the transaction ends

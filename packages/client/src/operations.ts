@@ -69,7 +69,12 @@ export class Operations {
   async ensure(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
     refuse("ensure", problemsOf(options, callChecks));
     const { name: queueName, options: settings } = queueOf("ensure", queue);
-    return createQueue(this.#db, queueName, sqlOptions(settings), options.signal);
+    return createQueue(
+      this.#db,
+      queueName,
+      sqlOptions({ ...settings, payloadBytesMax: settings.payloadBytesMax ?? 1_048_576 }),
+      options.signal,
+    );
   }
 
   /**

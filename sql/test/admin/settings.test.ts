@@ -32,7 +32,7 @@ const defaults = {
   retention: "00:00:00",
   max_lag: null,
   max_lag_action: "warn",
-  payload_bytes_max: 1048576,
+  payload_bytes_max: 1_000_000_000,
   wake: true,
   lane_by: null,
   lowest_first_every: null,

@@ -19,7 +19,7 @@ export interface QueueOptions {
    * receives fail with CONSUMER_NOT_FOUND. Default: `warn`.
    */
   maxLagAction?: "warn" | "drop" | undefined;
-  /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB). */
+  /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB); a queue created in SQL has no limit. */
   payloadBytesMax?: number | undefined;
   /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
   wake?: boolean | undefined;
