@@ -69,7 +69,8 @@ describe("the loop of a Consumer", () => {
     // only what failed comes again, with what is new; then a batch that fails altogether is acked, too
     expect(await poll(handler)).toBe(3);
     expect(await poll(handler)).toBe(0);
-    expect(handled.toSorted()).toEqual(["bad", "bad", "bad", "bad", "good", "late"]);
+    expect(handled.filter((payload) => payload === "bad")).toHaveLength(4);
+    expect(new Set(handled)).toEqual(new Set(["bad", "good", "late"]));
     expect((await client.query("select from pgque.dlq_inspect('orders')")).rowCount).toBe(2);
     expect((await client.query("select from pgque.open_batches(1)")).rowCount).toBe(0);
   });
