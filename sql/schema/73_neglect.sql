@@ -4,8 +4,9 @@
 -- maintenance was seen, some ten minutes more or less.
 --
 -- is_home: the stored transaction ids are this cluster's; false: repair() is needed. seen_at: above. overdue_since: since when the first
--- delayed message that has not been delivered has been due; null: none is.
-create function maintenance_status(out is_home boolean, out seen_at timestamptz, out overdue_since timestamptz)
+-- delayed message that has not been delivered has been due; null: none is. clock_behind: by how much the server's clock is behind the latest
+-- time at which something was written that is still there; null: it is not.
+create function maintenance_status(out is_home boolean, out seen_at timestamptz, out overdue_since timestamptz, out clock_behind interval)
 language plpgsql
 volatile
 security definer
@@ -26,6 +27,21 @@ begin
     $sql$, source) into due_at using position.due_at, position.seq;
     overdue_since := least(overdue_since, due_at);
   end loop;
+  select max(t.written_at) - clock_timestamp()
+    into clock_behind
+    from (
+      select max(h.written_at) from heartbeat h
+      union all
+      select max(f.fired_at) from firing f
+      union all
+      select max(pointer_moved_at(pg_sequence_last_value(p.name::regclass)))
+        from (
+          select unnest('{heartbeat_pointer,dedupe_pointer,delayed_near_pointer,delayed_far_pointer}'::text[])
+          union all
+          select format('segment_pointer_%s', q.id) from queue q
+        ) p(name)
+    ) t(written_at)
+  having max(t.written_at) > clock_timestamp() + interval '1 s';
 end
 $$;
 

@@ -107,6 +107,14 @@ describe("maintenance", () => {
     },
   );
 
+  test("a clock that has stepped back is seen", async () => {
+    await client.query("select pgque.create_queue('orders')");
+    await backdate(-7200);
+    expect(await ills("maintenance")).toMatchObject([
+      { severity: "warning", found: expect.stringMatching(/^the server's clock has stepped back, by (2h|1h59m)/) },
+    ]);
+  });
+
   test("what dead workers hold and what is overdue is seen", async () => {
     await client.query(`select pgque.create_queue('orders'), pgque.subscribe('orders', 'billing', ${shared})`);
     await client.query("select pgque.send('orders', 'x'), pgque.send('orders', 't', 'late', '{\"delay\": 600}')");

@@ -58,3 +58,18 @@ test("a schema that was copied row by row is not this cluster's", async () => {
   await client.query("update pgque.cluster_mark set system_identifier = 1");
   expect((await maintenance()).is_home).toBe(false);
 });
+
+test.each([
+  ["a heartbeat", "update pgque.heartbeat set written_at = written_at + interval '1 hour'"],
+  ["a firing", "insert into pgque.firing values (0, 's', '2030-01-01', clock_timestamp() + interval '1 hour')"],
+  [
+    "a pointer",
+    "select setval('pgque.segment_pointer_1', pg_sequence_last_value('pgque.segment_pointer_1') + (3600000::bigint << 10))",
+  ],
+])("the clock is behind when %s was written in the future", async (_, write) => {
+  await makeQueue(client);
+  await client.query("select pgque.heartbeat('w')");
+  expect((await maintenance()).clock_behind).toBeNull();
+  await client.query(write);
+  expect((await maintenance()).clock_behind).toMatchObject({ minutes: 59, seconds: 59 });
+});

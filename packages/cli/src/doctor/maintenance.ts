@@ -5,6 +5,7 @@ interface Status {
   is_home: boolean;
   unseen_ms: number;
   overdue_ms: number | null;
+  behind_ms: number | null;
   workers: number;
   queues: number;
 }
@@ -24,6 +25,7 @@ export const maintenanceCheck: Check = {
       `select m.is_home,
               extract(epoch from clock_timestamp() - m.seen_at)::float8 * 1000 as unseen_ms,
               extract(epoch from clock_timestamp() - m.overdue_since)::float8 * 1000 as overdue_ms,
+              extract(epoch from m.clock_behind)::float8 * 1000 as behind_ms,
               (select count(*)::int from ${quoted}.worker_status()) as workers,
               cardinality(${quoted}.queue_names()) as queues
          from ${quoted}.maintenance_status() m`,
@@ -42,6 +44,7 @@ export const maintenanceCheck: Check = {
     return [
       homeFinding(status.is_home, quoted),
       seenFinding(status, quoted),
+      ...(status.behind_ms === null ? [] : [clockFinding(status.behind_ms)]),
       ...(status.overdue_ms === null ? [] : [overdueFinding(status.overdue_ms, quoted)]),
       ...lost.map((of) => lostFinding(of.queue_name, of.consumer, of.batches, of.lost_ms, quoted)),
     ];
@@ -71,6 +74,17 @@ function seenFinding({ unseen_ms, workers, queues }: Status, quoted: string): Fi
     mend: [
       "-- run a worker, or schedule this every second (pg_cron, or any scheduler):",
       `call ${quoted}.maintain_all()`,
+    ],
+  };
+}
+
+function clockFinding(behindMs: number): Finding {
+  return {
+    severity: "warning",
+    found: `the server's clock has stepped back, by ${showAge(behindMs)} or more`,
+    why: "leases, delays and dedupe keys from before last longer by that step, and what maintain measures by the clock begins anew",
+    mend: [
+      "-- let NTP slew the clock instead of stepping it, and look for what set it: chronyc tracking, or timedatectl",
     ],
   };
 }
