@@ -5,6 +5,9 @@
 -- "begin; subscribe; send; commit" the message was lost. So the own transaction id is added when it is assigned and
 -- below xmax (at or after xmax it counts as in progress anyway).
 --
+-- On a standby the server's snapshot does not list the transactions that are in progress on the primary. Whoever went on from it would miss
+-- their messages for ever.
+--
 -- STABLE matters: the function then sees with the snapshot of the statement that calls it, not with a newer one of its own.
 create function snapshot_now() returns pg_snapshot
 language plpgsql
@@ -16,6 +19,12 @@ declare
   own constant xid8 := pg_current_xact_id_if_assigned();
   in_progress text;
 begin
+  if pg_is_in_recovery() then
+    raise exception using
+      errcode = 'read_only_sql_transaction',
+      message = 'this server is a standby: its snapshots do not say which transactions are in progress',
+      hint = 'Call this on the primary. peek, find_message and the functions for status work on a standby.';
+  end if;
   if own is null or own >= pg_snapshot_xmax(taken) then
     return taken;
   end if;
