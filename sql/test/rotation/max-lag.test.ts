@@ -16,6 +16,14 @@ beforeEach(async () => {
 afterEach(() => database.drop());
 
 const lag = "100 ms";
+/** Maintains until the consumer is dropped: the second look is `lag` later than the first. */
+async function maintainUntilDropped(): Promise<void> {
+  await until(async () => {
+    await maintain(a);
+    return (await a.query("select from pgque.dropped_consumer")).rows.length > 0;
+  }, "the consumer is dropped");
+}
+
 async function sentLongAgo(): Promise<void> {
   await until(async () => {
     const { rows } = await a.query(
@@ -30,7 +38,7 @@ test("a consumer that lags is dropped if the queue says so, with a warning; what
   await makeQueue(a, ["quick", "slow"], { max_lag: lag, max_lag_action: "drop" });
   await fillSegment(a);
   await drain(a, "quick");
-  await sentLongAgo();
+  await maintainUntilDropped();
   for (let i = 0; i < 4; i += 1) await maintain(a);
   expect(warnings).toEqual([
     expect.stringMatching(/^consumer 'slow' of queue 'q' is dropped: it has not received what was sent at 20/),
@@ -47,11 +55,52 @@ test("a consumer that lags is dropped if the queue says so, with a warning; what
   expect(await drain(a, "quick")).toEqual(["next"]);
 });
 
+/** Two hours go by for what this session sees of a table. */
+const age = (client: pg.Client, table: string, condition = "true"): Promise<unknown> =>
+  client.query(`update pgque.${table}_1 set created_at = created_at - interval '2 hours' where ${condition}`);
+
+test("a consumer that is up to date is not dropped for a transaction that was open for longer than max_lag", async () => {
+  await makeQueue(a, ["c"], { max_lag: "1 hour", max_lag_action: "drop" });
+  const sender = await database.connect();
+  for (const payload of ["one", "two", "three"]) {
+    await sender.query("begin");
+    await send(sender, payload);
+    await age(sender, "message");
+    await maintain(a);
+    await age(a, "batch", "consumer_id = 0");
+    await sender.query("commit");
+    await maintain(a);
+    await maintain(a);
+    expect(await drain(a)).toEqual([payload]);
+  }
+  expect(warnings).toEqual([]);
+});
+
+test("of two looks max_lag apart both have to see the same message: who has caught up in between is not dropped", async () => {
+  await makeQueue(a, ["slow", "late"], { max_lag: "1 hour", max_lag_action: "drop" });
+  await send(a, "one", "two");
+  await age(a, "message");
+  await maintain(a);
+  await drain(a, "late");
+  await send(a, "three");
+  for (const table of ["message", "batch"]) await age(a, table);
+  await maintain(a);
+  expect((await a.query("select name from pgque.dropped_consumer")).rows).toEqual([{ name: "slow" }]);
+  expect(await drain(a, "late")).toEqual(["three"]);
+});
+
+test("looks are few, however often maintain is called", async () => {
+  await makeQueue(a, ["slow"], { max_lag: "1 hour", max_lag_action: "drop" });
+  await send(a, "one");
+  await age(a, "message");
+  for (let i = 0; i < 5; i += 1) await maintain(a);
+  expect((await a.query("select from pgque.batch_1 where consumer_id = 0")).rowCount).toBe(1);
+});
+
 test("a dropped consumer may subscribe again", async () => {
   await makeQueue(a, ["slow"], { max_lag: lag, max_lag_action: "drop" });
   await send(a, "one");
-  await sentLongAgo();
-  await maintain(a);
+  await maintainUntilDropped();
   await a.query("select pgque.subscribe('q', 'slow', '{\"mode\": \"shared\"}')");
   expect(await drain(a, "slow")).toEqual(["one"]);
   expect((await a.query("select from pgque.dropped_consumer")).rows).toEqual([]);
