@@ -45,7 +45,7 @@ return case (of).kind
   when 'span' then format('longer than 0 and at most %s', (of).highest)
   when 'boolean' then 'true or false'
   when 'text' then 'a string'
-  when 'word' then regexp_replace(replace((of).lowest, ',', ', '), ', (\w+)$', ' or \1')
+  when 'word' then regexp_replace(replace((of).lowest, ',', ', '), E', (\\w+)$', E' or \\1')
 end || case when (of).may_be_null then ', or null' else '' end;
 
 -- The options that are unknown or have a value that they may not have, each with what is wrong. what: whose options, for the message.

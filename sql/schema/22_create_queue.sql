@@ -112,6 +112,11 @@ begin
   execute format('lock table only batch_%s in access exclusive mode', old_id);
   execute format('lock table outcome_%s in access exclusive mode', old_id);
   execute format('lock table batch_%1$s, message_%1$s in access exclusive mode', old_id);
+  -- not left to the foreign keys: under session_replication_role = replica they do nothing
+  delete from dropped_consumer d where d.queue_id = old_id;
+  delete from dead_letter d where d.queue_id = old_id;
+  delete from schedule s where s.queue_id = old_id;
+  delete from consumer c where c.queue_id = old_id;
   delete from queue q where q.id = old_id;
   return old_id;
 exception

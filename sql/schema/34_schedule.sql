@@ -8,7 +8,7 @@ create table schedule (
   -- firings are known by it, so a schedule that is made anew does not fire again for the same time
   name text primary key check (octet_length(name) between 1 and 57),
   queue_id int not null references queue on delete cascade,
-  cron text not null check (octet_length(cron) <= 200 and cron ~ '\S'),
+  cron text not null check (octet_length(cron) <= 200 and cron ~ '[^[:space:]]'),
   time_zone text not null,
   type text not null,
   payload text,
@@ -79,7 +79,7 @@ immutable
 set search_path from current
 as $$
 begin
-  if cron is null or octet_length(cron) > 200 or cron !~ '\S' then
+  if cron is null or octet_length(cron) > 200 or cron !~ '[^[:space:]]' then
     raise exception using
       errcode = 'PQ004',
       message = format('expected cron to be an expression of 1 to 200 bytes, got: %s', coalesce(quote_literal(left(cron, 80)), 'NULL')),

@@ -31,11 +31,11 @@ immutable
 set search_path from current
 as $$
 begin
-  if reason_like ~ '(^|[^\\])(\\\\)*\\$' then
+  if reason_like ~ E'(^|[^\\\\])(\\\\\\\\)*\\\\$' then
     raise exception using
       errcode = 'PQ004',
       message = format('expected reason_like to be a LIKE pattern, which does not end with a single backslash, got: %L', left(reason_like, 100)),
-      hint = 'Write \\ for a backslash, \% for a percent sign.';
+      hint = E'Write \\\\ for a backslash, \\% for a percent sign.';
   end if;
   return 'true'
     || case when ids is null then '' else ' and d.id = any ($1)' end

@@ -72,13 +72,13 @@ begin
   if "position" is null then
     return;
   end if;
-  if "position" ~ '^[0-9]{1,4}\.[0-9]{1,19}\.[0-9]{1,19}$' then
+  if "position" ~ '^[0-9]{1,4}[.][0-9]{1,19}[.][0-9]{1,19}$' then
     parts := string_to_array("position", '.');
     lane := parts[1]::int;
     txid := parts[2]::xid8;
     seq := parts[3]::bigint;
     return;
-  elsif "position" ~ '^delayed\.[1-4]\.-?[0-9]{1,16}\.[0-9]{1,19}$' then
+  elsif "position" ~ '^delayed[.][1-4][.]-?[0-9]{1,16}[.][0-9]{1,19}$' then
     parts := string_to_array("position", '.');
     source := parts[2]::int;
     due_at := 'epoch'::timestamptz + parts[3]::bigint * interval '1 microsecond';
