@@ -146,3 +146,9 @@ test("what is installed under such settings works without them", async () => {
   await install(await connectWith({ ...planner, ...replica, ...text }), { schema: "under" });
   expect(await day(await database.connect(), "under")).toEqual(usual);
 });
+
+test("everything works beside a publication of all tables, which tells what is deleted", async () => {
+  const client = await database.connect();
+  await client.query("create publication everything for all tables");
+  expect(await day(client, "pgque")).toEqual(usual);
+});
