@@ -238,7 +238,7 @@ $$;
 -- Returns a row a queue: how many messages are to be received (one for each consumer where not all are to), and how many wait for their
 -- time. No row, and a notice, when the schema is this cluster's already: nothing is done then, unless forced.
 --
--- For the owner of the schema, in one transaction, READ COMMITTED; it holds ACCESS EXCLUSIVE on every table of every queue until that ends,
+-- For the owner of the schema, in one transaction, READ COMMITTED, best with senders and workers stopped; it holds ACCESS EXCLUSIVE on every table of every queue until that ends,
 -- three locks a segment and their indexes', so a thousand queues need a higher max_locks_per_transaction.
 create function repair(force boolean default false) returns table (queue_name text, messages bigint, delayed bigint)
 language plpgsql
@@ -251,16 +251,11 @@ declare
   of_queue record;
 begin
   perform require_read_committed('repair');
-  perform pg_advisory_xact_lock(lock_key('registry', 0));
   if is_marked() and not force then
     raise notice 'nothing to repair: the schema is this cluster''s';
     return;
   end if;
-  lock table delayed_near_0, delayed_near_0_log, delayed_near_1, delayed_near_1_log,
-             delayed_far_0, delayed_far_0_log, delayed_far_1, delayed_far_1_log in access exclusive mode;
-  for of_queue in select q.id from queue q order by q.id loop
-    execute format('lock table batch_%1$s, outcome_%1$s, message_%1$s in access exclusive mode', of_queue.id);
-  end loop;
+  perform lock_everything();
   -- what was written for consumers and queues that are gone is not kept, so that their numbers may come again
   perform raise_sequence(pg_get_serial_sequence('queue', 'uid'), (select max(q.uid) from queue q)),
           raise_sequence(pg_get_serial_sequence('consumer', 'id'), (select max(c.id) from consumer c)),
