@@ -24,6 +24,7 @@ const programs = {
   "/usr/lib/postgresql/15/bin/postgres": "postgresql-15",
   [pgqSql]: "postgresql-15-pgq3",
   pip3: "python3-pip",
+  faketime: "faketime",
 };
 
 const image = "postgres:15";

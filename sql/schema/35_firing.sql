@@ -134,7 +134,7 @@ $$;
 
 -- Schedules, by name, of one queue or of all that the caller may receive from. payload, type and options are what a firing sends.
 -- last_fired_at: the latest time for which it was fired, null: never. What came after it, and after changed_at, has been missed; of that the
--- latest `missed` times are to be fired by whoever finds them, besides those that have just come. One of the two more than a minute ahead: the
+-- latest `missed` times are to be fired by whoever finds them, besides those that have just come. One of the two seconds ahead: the
 -- clock has stepped back since. Then what came in the last minute is to be fired, which does nothing where it has been.
 create function schedules(queue text default null, caller caller default current_user) returns table (
   name text,

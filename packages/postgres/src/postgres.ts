@@ -26,6 +26,8 @@ export interface PostgresOptions {
   major?: Major;
   /** Settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number | boolean>;
+  /** Variables of the server's environment, beside those that it has anyway: `LD_PRELOAD`, say. */
+  environment?: Record<string, string>;
   /** Survives a crash of the machine (fsync on). Default: false, which is faster. */
   durable?: boolean;
   /** Where the server's folder is made. Default: where the system has its temporary files. */
@@ -66,7 +68,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const kept = isKept ? keep(folder, major) : undefined;
   const watchdog = isKept ? startWatchdog() : startWatchdog(folder);
   const settings = { ...defaults(options.durable ?? false), ...options.settings };
-  const server = new Postgres(major, folder, watchdog, settings, kept);
+  const server = new Postgres(major, folder, watchdog, settings, options.environment ?? {}, kept);
   server.port = options.port ?? kept?.port ?? 0;
   try {
     await server.create();
@@ -100,6 +102,7 @@ export class Postgres implements AsyncDisposable {
   readonly #identity: Identity = unprivileged();
   readonly #watchdog: Watchdog;
   readonly #settings: Record<string, string | number | boolean>;
+  readonly #environment: Record<string, string>;
   readonly #isKept: boolean;
   #bin = "";
   #process: ChildProcess | undefined;
@@ -110,6 +113,7 @@ export class Postgres implements AsyncDisposable {
     folder: string,
     watchdog: Watchdog,
     settings: Record<string, string | number | boolean>,
+    environment: Record<string, string>,
     kept?: Kept,
   ) {
     this.major = major;
@@ -120,6 +124,7 @@ export class Postgres implements AsyncDisposable {
     this.#data = path.join(folder, "data");
     this.#watchdog = watchdog;
     this.#settings = settings;
+    this.#environment = environment;
   }
 
   /** Connects to database `postgres` as superuser. */
@@ -183,7 +188,13 @@ export class Postgres implements AsyncDisposable {
     for (let attempt = 1; ; attempt++) {
       // a free port may be taken by somebody else before the server gets to it
       const port = this.port === 0 ? await freePort() : this.port;
-      const child = launch(path.join(this.#bin, "postgres"), this.#arguments(port), this.#identity, this.log);
+      const child = launch(
+        path.join(this.#bin, "postgres"),
+        this.#arguments(port),
+        this.#identity,
+        this.log,
+        this.#environment,
+      );
       if (child.pid) this.#watchdog.watch(child.pid);
       this.#process = child;
       if (await ready(child, this.#data, startTimeoutMs)) {

@@ -7,13 +7,19 @@ import type { Identity } from "./run-as.ts";
 const environment = { PATH: process.env["PATH"] ?? "", LC_ALL: "C", TZ: "UTC" };
 
 /** Starts a program that writes its output to `log`. In a session of its own: Ctrl-C is for us to handle. */
-export function launch(program: string, args: string[], identity: Identity, log: string): ChildProcess {
+export function launch(
+  program: string,
+  args: string[],
+  identity: Identity,
+  log: string,
+  variables: Record<string, string> = {},
+): ChildProcess {
   const output = openSync(log, "a");
   try {
     return spawn(program, args, {
       ...identity,
       cwd: "/",
-      env: environment,
+      env: { ...environment, ...variables },
       detached: true,
       stdio: ["ignore", output, output],
     });

@@ -7,8 +7,11 @@ const memoryMs = 86_400_000 - 60_000;
 /** So late a time is not missed but being fired: a worker may have been busy, or the database away for a failover. */
 const graceMs = 10_000;
 
-/** As far ahead of the clock a time may be fired by hand, and no further. */
-const aheadMs = 60_000;
+/** Another worker may have fired since the clock was asked, so much later at most; what lies further ahead is from before a step back. */
+const aheadMs = 5_000;
+
+/** After a step back the times of the last minute are looked at: rounds come more often. */
+const lookBackMs = 60_000;
 
 /** Whether a schedule was fired or changed at a time that the clock has not come to: it has stepped back since. */
 export function isFromAhead(
@@ -32,7 +35,7 @@ export function dueTimes(
 ): Date[] {
   const nowMs = now.getTime();
   const sinceMs = isFromAhead({ changedAt, lastFiredAt }, now)
-    ? nowMs - aheadMs
+    ? nowMs - lookBackMs
     : Math.max(lastFiredAt?.getTime() ?? 0, changedAt.getTime(), nowMs - memoryMs);
   const due: Date[] = [];
   for (const at of times.back(nowMs)) {
