@@ -3,8 +3,9 @@
 --
 -- Who sends with a key holds an advisory lock on it until the transaction ends, so the look-up sees whatever was sent with it before; there
 -- is no unique constraint, whose losers would leave dead tuples, and none that could span the ring. Three tables take turns. Keys are
--- looked up in the current and the one before, and the pointer moves on only when every key in the one before has run out; so the third is
--- nobody's concern and can be truncated. A sender that finds the pointer moved after its insert inserts into the new table as well.
+-- looked up in the current and the one before. When half of those in the one before have run out, the others are copied into the current one
+-- and the pointer moves on; so the third is nobody's concern and can be truncated. A key that counts for long keeps no others that way, and
+-- each is written about once more for every one that has run out. A sender that finds the pointer moved after its insert inserts into the new table as well.
 
 create table dedupe (
   segment int not null,
@@ -18,7 +19,8 @@ create table dedupe (
 create table dedupe_0 partition of dedupe for values in (0) with (autovacuum_enabled = off);
 create table dedupe_1 partition of dedupe for values in (1) with (autovacuum_enabled = off);
 create table dedupe_2 partition of dedupe for values in (2) with (autovacuum_enabled = off);
-create index dedupe_by_key on dedupe (queue_uid, key);
+-- of a key that is used often, those that have run out are not read
+create index dedupe_by_key on dedupe (queue_uid, key, expires_at);
 
 comment on table dedupe is 'Keys with which messages were sent, until when they count, and the first message of each.';
 
@@ -45,18 +47,20 @@ declare
   ttl constant interval := dedupe_ttl(options);
   pointer bigint;
   first_id bigint;
+  looked_at timestamptz;
 begin
   perform require_read_committed('send with a dedupe_key');
   perform pg_advisory_xact_lock(hashtextextended(wanted, dedupe_seed(queue_uid)));
   pointer := pg_sequence_last_value('dedupe_pointer');
+  looked_at := clock_timestamp();
   -- by name: a look at the parent would lock the third table too, until this transaction ends
   case pointer_segment(pointer)
     when 0 then first_id := (select d.message_id from (select * from dedupe_0 union all select * from dedupe_2) d
-      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp() limit 1);
+      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > looked_at limit 1);
     when 1 then first_id := (select d.message_id from (select * from dedupe_1 union all select * from dedupe_0) d
-      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp() limit 1);
+      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > looked_at limit 1);
     when 2 then first_id := (select d.message_id from (select * from dedupe_2 union all select * from dedupe_1) d
-      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > clock_timestamp() limit 1);
+      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > looked_at limit 1);
   end case;
   if first_id is not null then
     return first_id;
@@ -99,7 +103,7 @@ begin
 end
 $$;
 
--- Moves the pointer on when every key in the table before it has run out, and truncates the table that is nobody's concern.
+-- Moves the pointer on when half of the keys in the table before it have run out, and truncates the table that is nobody's concern.
 create function rotate_dedupe() returns int
 language plpgsql
 volatile
@@ -109,7 +113,7 @@ declare
   pointer bigint;
   current_table int;
   next_table int;
-  over boolean;
+  before_table int;
 begin
   if not pg_try_advisory_xact_lock(lock_key('dedupe', 0)) then
     return 0;
@@ -117,6 +121,7 @@ begin
   pointer := pg_sequence_last_value('dedupe_pointer');
   current_table := pointer_segment(pointer);
   next_table := (current_table + 1) % 3;
+  before_table := (current_table + 2) % 3;
   if pg_relation_size(format('dedupe_%s', next_table)::regclass) > 0 then
     execute format('lock table only dedupe_%s in access exclusive mode nowait', next_table);
     execute format('truncate only dedupe_%s', next_table);
@@ -128,15 +133,37 @@ begin
     return 0;
   end if;
   -- no key in it is uncommitted either
-  execute format('lock table only dedupe_%s in share mode nowait', (current_table + 2) % 3);
-  execute format('select not exists (select from dedupe_%s where expires_at > clock_timestamp())', (current_table + 2) % 3) into over;
-  if over then
-    perform setval('dedupe_pointer', pointer_to(next_table));
+  execute format('lock table only dedupe_%s in share mode nowait', before_table);
+  if live_share(before_table) > 0.5 then
+    return 0;
   end if;
-  return over::int;
+  execute format($sql$
+    insert into dedupe select $1, d.queue_uid, d.key, d.message_id, d.expires_at from dedupe_%s d where d.expires_at > clock_timestamp()
+  $sql$, before_table) using current_table;
+  perform setval('dedupe_pointer', pointer_to(next_table));
+  return 1;
 exception
   when lock_not_available then
     return 0;
+end
+$$;
+
+-- Which part of the keys in a table counts, by a look at a hundred of its pages. 0 without keys; 1 when those pages have none.
+create function live_share(segment int) returns float8
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  pages constant bigint := pg_relation_size(format('dedupe_%s', segment)::regclass) / current_setting('block_size')::int;
+  share float8;
+begin
+  if pages = 0 then
+    return 0;
+  end if;
+  execute format('select avg((d.expires_at > clock_timestamp())::int) from dedupe_%s d tablesample system (%s)', segment, least(100, 10000.0 / pages))
+    into share;
+  return coalesce(share, 1);
 end
 $$;
 

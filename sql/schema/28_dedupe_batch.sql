@@ -55,7 +55,7 @@ begin
       select m.*, case when m.key is not null and m.id = m.first_id then (
                select d.message_id
                  from (select * from %1$I union all select * from %2$I) d
-                where d.queue_uid = $1 and d.key = m.key and d.expires_at > clock_timestamp()
+                where d.queue_uid = $1 and d.key = m.key and d.expires_at > $4
                 limit 1
              ) end as found_id
         from message m
@@ -67,7 +67,7 @@ begin
            array_agg(a.key order by a.n) filter (where a.id = a.first_id and a.key is not null and a.known_id is null),
            array_agg(a.id order by a.n) filter (where a.id = a.first_id and a.key is not null and a.known_id is null)
       from answered a
-  $sql$, 'dedupe_' || current_table, 'dedupe_' || (current_table + 2) % 3) into answers, new_keys, new_ids using queue_uid, wanted, ids;
+  $sql$, 'dedupe_' || current_table, 'dedupe_' || (current_table + 2) % 3) into answers, new_keys, new_ids using queue_uid, wanted, ids, clock_timestamp();
 end
 $$;
 

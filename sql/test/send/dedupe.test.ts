@@ -149,3 +149,43 @@ async function size(table: number): Promise<number> {
   );
   return rows[0].bytes;
 }
+
+/** Keys as senders have left them, all in the current table. */
+const leaveKeys = (count: number, key: string, ttl: string): Promise<unknown> =>
+  a.query(
+    `insert into pgque.dedupe
+     select pgque.pointer_segment(pg_sequence_last_value('pgque.dedupe_pointer')), q.uid, format($1, i), i, clock_timestamp() + $2::interval
+       from pgque.queue q, generate_series(1, $3::int) as i`,
+    [key, ttl, count],
+  );
+
+test.each([
+  ["send", (key: string) => `select pgque.send('q', 't', 'x', '{"dedupe_key": "${key}"}')`],
+  [
+    "send_batch",
+    (key: string) => `select pgque.send_batch('q', 't', '{x}'::text[], options => '{"dedupe_keys": ["${key}"]}')`,
+  ],
+])("a %s with a key that was used often reads no more than one with a new key", async (_name, call) => {
+  await leaveKeys(3000, "often", "-1 s");
+  await leaveKeys(3000, "key %s", "1 h");
+  const buffers = async (key: string): Promise<number> => {
+    await a.query(call(`${key} warm`));
+    const { rows } = await a.query(`explain (analyze, buffers, format json) ${call(key)}`);
+    const plan = rows[0]["QUERY PLAN"][0].Plan;
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+  };
+  expect(await buffers("often")).toBeLessThan(1.5 * (await buffers("new")));
+});
+
+test("a key that counts for long keeps none of those that have run out, and is found for as long as it counts", async () => {
+  await hurry();
+  const first = await sendKey(a, "first", "long", { dedupe_ttl: "30 days" });
+  for (let round = 0; round < 6; round++) {
+    await leaveKeys(1000, `round ${round} %s`, "-1 s");
+    await until(async () => (await rotate()) === 0, "nothing is left to rotate");
+    expect(await sendKey(b, "second", "long")).toBe(first);
+  }
+  const { rows } = await a.query("select count(*)::int as kept, count(distinct key)::int as keys from pgque.dedupe");
+  expect(rows[0].kept).toBeLessThan(2500);
+  expect(await drain(a)).toEqual(["first"]);
+});
