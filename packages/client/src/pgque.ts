@@ -15,6 +15,9 @@ import { Schema } from "./connection/schema.ts";
 /** A server that takes a connection and then never answers is given up after this; without a limit, attempts would fill the pool. */
 const defaultConnectionTimeoutMs = 10_000;
 
+/** A connection that is not given back by then is on its way to nowhere, or forgotten. */
+const closeTimeoutMs = 10_000;
+
 /** How a client works. */
 export interface PgqueOptions {
   /** Name of the schema that `pgque install` was given. Default: `pgque`. */
@@ -32,6 +35,12 @@ export interface PgqueOptions {
    */
   retryForMs?: number | undefined;
   /**
+   * How long a call may take in all, waiting for a connection and trying again included, in milliseconds. Then it is cancelled in the database, its
+   * connection given up and the call fails: DATABASE_UNREACHABLE when it had no connection, else CONNECTION_LOST. In the caller's transaction it
+   * fails alone, and the connection is the caller's to give up. 1 to 86400000 (a day). Default: 60000.
+   */
+  callTimeoutMs?: number | undefined;
+  /**
    * What watches the calls: `openTelemetry()` of `@pgque/client/opentelemetry`, which makes spans and carries their context in the headers of
    * messages. Default: nothing does.
    */
@@ -42,6 +51,7 @@ const optionChecks: Record<keyof PgqueOptions, Check> = {
   schema: text,
   prepare: boolean,
   retryForMs: integer(0, 3_600_000),
+  callTimeoutMs: integer(1, 86_400_000),
   telemetry: (name, value) =>
     typeof value === "function"
       ? undefined
@@ -82,6 +92,7 @@ export class Pgque extends Operations implements AsyncDisposable {
     const connectionOptions = {
       prepare: options.prepare ?? false,
       retryForMs: options.retryForMs ?? 5000,
+      callTimeoutMs: options.callTimeoutMs ?? 60_000,
       telemetry: options.telemetry?.(addressOf(executor)),
     };
     super(new Connection(executor, schema, connectionOptions));
@@ -143,14 +154,23 @@ export class Pgque extends Operations implements AsyncDisposable {
   /**
    * Ends its own pool once its connections are given back; a pool of the application is left alone. Any number of times.
    *
+   * @param options `timeoutMs`: after so many milliseconds the connections that were not given back are cut, and what runs on them fails.
+   *   0 to 86400000 (a day). Default: 10000
    * @example
    * const short = new Pgque(process.env["DATABASE_URL"]);
    * await short.close(); // or `await using short = new Pgque(…)`
    */
-  async close(): Promise<void> {
+  async close(options: { timeoutMs?: number | undefined } = {}): Promise<void> {
+    refuse("close", problemsOf(options, { timeoutMs: integer(0, 86_400_000) }));
     if (!this.#ownsPool) return;
     this.#closed ??= this.pool.ending ? Promise.resolve() : this.pool.end();
-    return this.#closed;
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<"late">((resolve) => {
+      timer = setTimeout(resolve, options.timeoutMs ?? closeTimeoutMs, "late");
+    });
+    const end = await Promise.race([this.#closed, late]);
+    clearTimeout(timer);
+    if (end === "late") OwnClient.destroyAll(this.pool.options);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -1,3 +1,4 @@
+import type { Pool } from "pg";
 import { expect, test } from "vitest";
 import { defineQueue, Pgque, type Batch } from "@pgque/client";
 import { failure, freshClient } from "./support/client.ts";
@@ -6,6 +7,17 @@ const { database, pgque } = await freshClient();
 const jobs = defineQueue("jobs", { rotationBytes: 1_000_000_000 });
 await pgque.ensure(jobs);
 await pgque.subscribe(jobs);
+
+/** Puts itself around each statement that is run on the pool from now on. */
+function around(pool: Pool, run: (query: () => Promise<unknown>) => Promise<unknown>): void {
+  const seen = new WeakSet<object>();
+  pool.on("acquire", (client) => {
+    if (seen.has(client)) return;
+    seen.add(client);
+    const query = client.query.bind(client) as (statement: never) => Promise<unknown>;
+    client.query = ((statement: never) => run(() => query(statement))) as typeof client.query;
+  });
+}
 
 async function received(payloads: unknown[], leaseMs = 30_000): Promise<{ batch: Batch; ids: bigint[] }> {
   await pgque.sendMany(jobs, payloads);
@@ -58,20 +70,21 @@ test("of calls at the same time, one that comes too late does not say that the b
   const batch = await own.receive(jobs);
   const begun = Promise.withResolvers<void>();
   const late = Promise.withResolvers<void>();
-  const query = own.pool.query.bind(own.pool) as (statement: never) => Promise<unknown>;
   const acked = Promise.withResolvers<void>();
   // the answer to the first is longer on its way than that to the second
-  own.pool.query = (async (first: never) => {
-    own.pool.query = (async (second: never) => {
-      await acked.promise;
-      return query(second).finally(late.resolve);
-    }) as typeof own.pool.query;
-    begun.resolve();
-    const result = await query(first);
-    acked.resolve();
-    await late.promise;
-    return result;
-  }) as typeof own.pool.query;
+  let calls = 0;
+  around(own.pool, async (query) => {
+    calls += 1;
+    if (calls === 1) {
+      begun.resolve();
+      const result = await query();
+      acked.resolve();
+      await late.promise;
+      return result;
+    }
+    await acked.promise;
+    return query().finally(late.resolve);
+  });
   const acking = batch.ack();
   await begun.promise;
   expect(await Promise.all([acking, batch.extend()])).toEqual([true, false]);
@@ -80,15 +93,14 @@ test("of calls at the same time, one that comes too late does not say that the b
 
 test("calls at the same time settle one after the other, so that the batch knows what each did", async () => {
   const own = new Pgque(database.pool());
-  const query = own.pool.query.bind(own.pool) as (statement: never) => Promise<unknown>;
   await pgque.sendMany(jobs, ["a", "b"]);
   const batch = await own.receive(jobs);
   let underWay = 0;
-  own.pool.query = (async (statement: never) => {
+  around(own.pool, (query) => {
     underWay += 1;
     expect(underWay).toBe(1);
-    return query(statement).finally(() => (underWay -= 1));
-  }) as typeof own.pool.query;
+    return query().finally(() => (underWay -= 1));
+  });
   const [a = 0n, b = 0n] = batch.messages.map((m) => m.id);
   const aborter = new AbortController();
   const all = [

@@ -53,7 +53,7 @@ describe("making a Pgque", () => {
     const error = await failure(() => new Pgque(database.url, { schema: 7, shema: "x" } as never));
     expect(error.details.problems).toEqual([
       "expected `schema` to be a string, got: 7",
-      "unknown option `shema`, known: schema, prepare, retryForMs, telemetry",
+      "unknown option `shema`, known: schema, prepare, retryForMs, callTimeoutMs, telemetry",
     ]);
   });
 });
@@ -198,7 +198,7 @@ test("its connections are named, unless the application names them", async () =>
 test("any copy of pg will do for a pool", async () => {
   const pool = database.pool();
   const foreign = Object.create(
-    { connect: () => pool.connect(), query: (...args: [never]) => pool.query(...args) },
+    { connect: (...args: [never]) => pool.connect(...args), query: (...args: [never]) => pool.query(...args) },
     { totalCount: { value: 0 } },
   );
   expect(foreign).not.toBeInstanceOf(Pool);

@@ -18,7 +18,7 @@ for (const whose of ["of its own", "of the application's"]) {
     await pgque.pool.query("select pg_terminate_backend(pg_backend_pid())").catch(() => undefined);
     server.endsSessions = true;
     const error = await failure(pgque.maintain(undefined, { signal: AbortSignal.timeout(60_000) }));
-    expect(error.code).toBe("CONNECTION_LOST");
+    expect(error.code).toBe("DATABASE_UNREACHABLE");
   });
 }
 

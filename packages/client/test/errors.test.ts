@@ -58,38 +58,6 @@ test.for(Object.entries(ways))("%s is thrown with its code, a message and someth
   if (error.hint !== undefined) expect(error.message.endsWith(`. ${error.hint}`)).toBe(true);
 });
 
-test.for<[string, PgqueErrorCode]>([
-  ["PQ001", "QUEUE_NOT_FOUND"],
-  ["PQ002", "CONSUMER_NOT_FOUND"],
-  ["PQ003", "NOT_IN_BATCH"],
-  ["PQ004", "INVALID_ARGUMENT"],
-  ["PQ005", "ISOLATION_LEVEL"],
-  ["PQ006", "LEASE_LOST"],
-  ["PQ007", "REPAIR_NEEDED"],
-  ["22P05", "INVALID_ARGUMENT"],
-  ["42883", "SCHEMA_NOT_INSTALLED"],
-  ["42P01", "SCHEMA_NOT_INSTALLED"],
-  ["3F000", "SCHEMA_NOT_INSTALLED"],
-  ["28P01", "ACCESS_DENIED"],
-  ["53300", "DATABASE_UNREACHABLE"],
-  ["08006", "CONNECTION_LOST"],
-])("SQLSTATE %s becomes %s, with the driver's error as its cause", async ([sqlstate, code]) => {
-  const error = await raising(sqlstate);
-  expect(error.code).toBe(code);
-  expect(error.details.sqlstate).toBe(sqlstate);
-  expect(error.cause).toMatchObject({ code: sqlstate, message: "as raised" });
-  expect(error.message).toContain("as raised");
-  // what a forgotten schema costs is one more check
-  await pgque.maintain();
-});
-
-test.for(["40001", "40P01", "57014", "55P03", "25P02"])(
-  "SQLSTATE %s is not ours and comes as it is",
-  async (sqlstate) => {
-    await expect(raising(sqlstate)).rejects.toMatchObject({ name: "error", code: sqlstate });
-  },
-);
-
 test("an error of the database carries what it is about, and a hint for those who call TypeScript", async () => {
   const noQueue = await ways.QUEUE_NOT_FOUND();
   expect(noQueue.message).toBe("queue not found: nope. Create it with `await pgque.ensure(queue)`");

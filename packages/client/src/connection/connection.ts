@@ -1,13 +1,15 @@
 import { createHash } from "node:crypto";
-import { databaseError } from "../errors/database-error.ts";
-import { isPgqueError } from "../errors/errors.ts";
+import { databaseError, type Failed } from "../errors/database-error.ts";
+import { isPgqueError, PgqueError } from "../errors/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Executor, Statement } from "../transaction/executor.ts";
 import type { WaitingStatement } from "../transaction/in-turn.ts";
-import { abortableQuery, untilAborted } from "./abortable.ts";
+import { pooledQuery, untilAborted } from "./abortable.ts";
 import { addressOf, isPool } from "./address.ts";
+import { Borrowed, NotConnected } from "./borrowed.ts";
 import { mayRepeat, repeating } from "./repeat.ts";
 import type { Schema } from "./schema.ts";
+import { TimeLimit } from "./time-limit.ts";
 
 /** A row as it comes from the database. */
 export type Row = Record<string, unknown>;
@@ -28,6 +30,8 @@ export interface ConnectionOptions {
   prepare: boolean;
   /** How long a statement of a pool is tried again after failures that pass. */
   retryForMs: number;
+  /** How long a call may take in all. */
+  callTimeoutMs: number;
   telemetry?: Telemetry | undefined;
 }
 
@@ -65,7 +69,27 @@ export class Connection {
     // a first connection that fails is more likely a wrong address than a failover
     const again = (error: unknown): boolean =>
       this.commitsEachStatement && this.#schema.wasFound && mayRepeat(error, repeatable);
-    return repeating(() => this.#run(text, values, call), this.#options.retryForMs, again, signal);
+    const limit = new TimeLimit(this.#options.callTimeoutMs, signal);
+    try {
+      return await repeating(() => this.#run(text, values, call, limit), this.#options.retryForMs, again, limit);
+    } finally {
+      limit.end();
+    }
+  }
+
+  /**
+   * Takes a connection out of the pool.
+   *
+   * @throws PgqueError DATABASE_UNREACHABLE, ACCESS_DENIED, CLOSED; INVALID_OPTION when there is no pool
+   */
+  async borrow(signal?: AbortSignal): Promise<Borrowed> {
+    if (!isPool(this.#executor))
+      throw new PgqueError("INVALID_OPTION", "expected a Pgque with a pool, got one without");
+    try {
+      return await Borrowed.take(this.#executor, signal);
+    } catch (cause) {
+      throw this.#explained((cause as NotConnected).cause, { connecting: true });
+    }
   }
 
   /** The only column of the only row. */
@@ -74,33 +98,59 @@ export class Connection {
     return row && Object.values(row)[0];
   }
 
-  #query(statement: Statement, signal: AbortSignal | undefined): ReturnType<Executor["query"]> {
-    if (signal === undefined) return this.#executor.query(statement);
-    if (isPool(this.#executor)) return abortableQuery(this.#executor, statement, signal);
+  #query(statement: Statement, limit: TimeLimit): ReturnType<Executor["query"]> {
+    const { signal } = limit;
+    if (isPool(this.#executor)) return pooledQuery(this.#executor, statement, signal);
     const waiting: WaitingStatement = { ...statement, signal };
-    return this.#executor.query(waiting);
+    return limit.untilOver(this.#executor.query(waiting));
   }
 
-  async #run(text: (schema: string) => string, values: unknown[], { signal, queue, consumer }: Call): Promise<Row[]> {
+  async #run(
+    text: (schema: string) => string,
+    values: unknown[],
+    { queue, consumer }: Call,
+    limit: TimeLimit,
+  ): Promise<Row[]> {
+    const { signal } = limit;
+    let isSent = false;
     try {
-      const statement: Statement = {
-        text: text(await untilAborted(this.#schema.quoted(this.#executor), signal)),
-        values,
-      };
+      const schema = this.#schema.known ?? (await untilAborted(this.#lookForSchema(), signal));
+      const statement: Statement = { text: text(schema), values };
       if (this.#options.prepare) statement.name = statementName(statement.text);
-      const { rows } = await this.#query(statement, signal);
+      isSent = true;
+      const { rows } = await this.#query(statement, limit);
       return rows;
-    } catch (cause) {
-      if (signal?.aborted && cause === signal.reason) throw cause;
-      const error = databaseError(cause, {
-        address: addressOf(this.#executor),
-        schema: this.#schema.name,
+    } catch (thrown) {
+      const connecting = thrown instanceof NotConnected;
+      const cause = connecting ? thrown.cause : thrown;
+      if (signal.aborted && cause === signal.reason)
+        throw limit.isOver ? limit.errorOf(connecting || !isSent ? "DATABASE_UNREACHABLE" : "CONNECTION_LOST") : cause;
+      const error = this.#explained(cause, {
+        connecting,
         ...(queue !== undefined && { queue }),
         ...(consumer !== undefined && { consumer }),
       });
       if (isPgqueError(error, "SCHEMA_NOT_INSTALLED")) this.#schema.forget();
       throw error;
     }
+  }
+
+  /** It is shared by all who wait for it, so no signal of a caller ends it. */
+  #lookForSchema(): Promise<string> {
+    return this.#schema.quoted(this.#executor, async (statement) => {
+      const limit = new TimeLimit(this.#options.callTimeoutMs, undefined);
+      try {
+        return await this.#query(statement, limit);
+      } catch (error) {
+        throw limit.isOver ? limit.errorOf("DATABASE_UNREACHABLE") : error;
+      } finally {
+        limit.end();
+      }
+    });
+  }
+
+  #explained(cause: unknown, about: Omit<Failed, "address" | "schema">): unknown {
+    return databaseError(cause, { address: addressOf(this.#executor), schema: this.#schema.name, ...about });
   }
 }
 

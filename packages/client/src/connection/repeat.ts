@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPgqueError } from "../errors/errors.ts";
 import { field } from "../validation/field.ts";
+import type { TimeLimit } from "./time-limit.ts";
 
-/** The transaction was rolled back for a reason that passes: serialization, deadlock, lock timeout, a primary that has become a standby. */
-const passing = new Set(["40001", "40P01", "55P03", "25006"]);
+/** The transaction was rolled back for a reason that passes: serialization, deadlock, lock timeout. */
+const passing = new Set(["40001", "40P01", "55P03"]);
 
 const firstWaitMs = 50;
 const longestWaitMs = 1000;
@@ -23,15 +24,18 @@ export async function repeating<T>(
   call: () => Promise<T>,
   forMs: number,
   again: (error: unknown) => boolean,
-  signal: AbortSignal | undefined,
+  limit: TimeLimit,
 ): Promise<T> {
+  const { signal } = limit;
   const deadline = performance.now() + forMs;
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(2 * waitMs, longestWaitMs)) {
     try {
       return await call();
     } catch (error) {
-      if (signal?.aborted || !again(error) || performance.now() + waitMs > deadline) throw error;
+      if (signal.aborted || !again(error) || performance.now() + waitMs > deadline) throw error;
+      await sleep(waitMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => undefined);
+      if (limit.isOver) throw error;
+      signal.throwIfAborted();
     }
-    await sleep(waitMs * (0.5 + Math.random() / 2), undefined, { signal }).catch(() => signal?.throwIfAborted());
   }
 }

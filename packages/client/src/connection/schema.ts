@@ -2,7 +2,7 @@ import { installedVersion, isOlder, quoteIdentifier, schemaVersion, serves, type
 import { addressOf, showAddress } from "./address.ts";
 import { installCommand, notInstalled } from "../errors/database-error.ts";
 import { PgqueError } from "../errors/errors.ts";
-import type { Executor } from "../transaction/executor.ts";
+import type { Executor, Statement } from "../transaction/executor.ts";
 
 /** The schema that the SQL functions are in: looked for and checked once, at first use. */
 export class Schema {
@@ -15,16 +15,23 @@ export class Schema {
     this.name = name;
   }
 
+  /** The schema's name as the server quotes it, once it was looked for. */
+  get known(): string | undefined {
+    return this.#quoted;
+  }
+
   /**
-   * The schema's name as the server quotes it.
+   * The same, looked for unless it is known. `run`: runs a statement on the executor.
    *
    * @throws PgqueError SCHEMA_NOT_INSTALLED, SCHEMA_VERSION
    */
-  async quoted(executor: Executor): Promise<string> {
+  async quoted(executor: Executor, run: (statement: Statement) => ReturnType<Executor["query"]>): Promise<string> {
     if (this.#quoted !== undefined) return this.#quoted;
     let check = this.#checks.get(executor);
     if (check === undefined) {
-      check = this.#check(executor).finally(() => this.#checks.delete(executor));
+      check = this.#check(executor, { query: (text, values = []) => run({ text, values }) }).finally(() =>
+        this.#checks.delete(executor),
+      );
       this.#checks.set(executor, check);
     }
     return check;
@@ -40,10 +47,7 @@ export class Schema {
     this.#quoted = undefined;
   }
 
-  async #check(executor: Executor): Promise<string> {
-    const client: SqlClient = {
-      query: (text, values = []) => executor.query({ text, values }),
-    };
+  async #check(executor: Executor, client: SqlClient): Promise<string> {
     const found = await installedVersion(client, { schema: this.name });
     if (found === null) {
       const address = addressOf(executor);

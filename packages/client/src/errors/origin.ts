@@ -7,6 +7,8 @@ export interface Origin {
   hint: string | undefined;
   /** The server's code; empty when the error is not from the server. */
   sqlstate: string;
+  /** ERROR, FATAL or PANIC; empty when the error is not from the server. */
+  severity: string;
   /** The code of Node or of the driver; empty when it is from the server. */
   systemCode: string;
   /** The system call that failed; empty when none is named. */
@@ -33,6 +35,7 @@ function originOf(error: object): Origin {
     message: textOf(error, "originalMessage") || messageOf(error),
     hint: textOf(error, "hint").replace(/\.$/, "") || undefined,
     sqlstate,
+    severity: textOf(error, "severity"),
     systemCode: sqlstate === "" ? code : "",
     syscall: textOf(error, "syscall") || textOf(first, "syscall"),
   };

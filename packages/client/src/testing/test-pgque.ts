@@ -17,7 +17,7 @@ import { readSent, sentChecks, type SentMessageOf, type SentOptions } from "./se
 /** The schema has a random name; the rest as for `new Pgque`. */
 export type TestPgqueOptions = Omit<PgqueOptions, "schema">;
 
-const statementOptions = { prepare: false, retryForMs: 0 };
+const statementOptions = { prepare: false, retryForMs: 0, callTimeoutMs: 60_000 };
 
 /**
  * Installs Pgque into a fresh schema of a database, for one test file or one test. Any number of them share a database and do not meet. No
