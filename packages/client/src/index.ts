@@ -60,6 +60,7 @@ export type { Missed } from "./admin/missed.ts";
 export type { Schedule, ScheduleOptions } from "./admin/schedule-options.ts";
 export type { Schedules } from "./admin/schedules.ts";
 export type { ConsumerChanges, ConsumerLimits, Position, SubscribeOptions } from "./admin/subscribe-options.ts";
+export type { Borrowed } from "./connection/borrowed.ts";
 export type { Address } from "./connection/address.ts";
 export type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "./telemetry/telemetry.ts";
 export type { Runtime } from "./runtime/runtime.ts";

@@ -1,10 +1,13 @@
 import type { Message, Pgque } from "@pgque/client";
+import { Backoff } from "./backoff.ts";
+import { answered } from "./answer.ts";
 import { CallContext } from "./context.ts";
 import type { OpenBatch } from "./open-batch.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { outcomeOf, type Outcome } from "./outcome.ts";
 import { failed } from "./retry-policy.ts";
-import { inTransaction } from "./transaction.ts";
+import { Places } from "./transaction/places.ts";
+import { CallTransaction } from "./transaction/transaction.ts";
 
 /** How long a handler has to notice that its time is over. */
 const graceMs = 1000;
@@ -17,8 +20,8 @@ const oneDone: readonly Outcome[] = [done];
 export class Call {
   /** Whether its messages were acked in its transaction. */
   isAcked = false;
-  /** By `performance.now()`. */
-  readonly begunAtMs = performance.now();
+  /** When the handler was called, by `performance.now()`. */
+  begunAtMs = performance.now();
   readonly #pgque: Pgque;
   readonly #queue: string;
   readonly #batch: OpenBatch;
@@ -27,6 +30,7 @@ export class Call {
   readonly #context: CallContext;
   /** What its messages were given up to: whatever the handler comes to after that comes too late. */
   #givenUp: readonly Outcome[] | undefined;
+  #transaction: CallTransaction | undefined;
 
   constructor(pgque: Pgque, queue: string, batch: OpenBatch, messages: readonly Message[], options: ResolvedOptions) {
     this.#pgque = pgque;
@@ -47,29 +51,56 @@ export class Call {
     late: (outcomes: readonly Outcome[]) => void,
     ended: (outcomes: readonly Outcome[]) => void,
   ): readonly Outcome[] | undefined {
-    const work = this.#isSurrounded ? this.#traced(() => this.#surrounded(handle)) : this.#plain(handle);
+    const { telemetry } = this.#pgque;
+    const work = telemetry === undefined ? this.#plain(handle) : this.#traced(async () => this.#plain(handle));
     if (!(work instanceof Promise)) return work;
     const stopClock = this.#startClock(late);
     const end = (outcomes: readonly Outcome[]): void => {
       stopClock();
-      ended(this.isAcked ? outcomes : this.#unlessGivenUp(outcomes));
+      ended(this.#unlessGivenUp(outcomes));
     };
     work.then(end, (error: unknown) => end(this.#failures(error)));
     return undefined;
   }
 
+  /**
+   * The same in a transaction, which commits with the ack when all is done. The wait for its connection is no part of the call: it uses neither an
+   * attempt nor the time limit. `begun` is called when that is over. Undefined: `ending` was aborted before. Never rejects.
+   */
+  async runInTransaction(
+    handle: (context: CallContext) => unknown,
+    begun: () => void,
+    late: (outcomes: readonly Outcome[]) => void,
+    ending: AbortSignal,
+  ): Promise<readonly Outcome[] | undefined> {
+    const leave = await Places.of(this.#pgque.pool).take(ending);
+    if (leave === undefined) return undefined;
+    const transaction = await this.#beginTransaction(ending);
+    if (transaction === undefined) {
+      leave();
+      return undefined;
+    }
+    this.#transaction = transaction;
+    this.#context.transaction = transaction.tx;
+    this.begunAtMs = performance.now();
+    begun();
+    try {
+      return await this.#traced(() => this.#handleInTransaction(handle, transaction, late));
+    } catch (error) {
+      return this.#failures(error);
+    } finally {
+      leave();
+    }
+  }
+
   /** From now on its messages have these outcomes, and its transaction does not commit. */
   giveUp(outcomes: readonly Outcome[]): void {
     this.#givenUp ??= outcomes;
+    this.#transaction?.destroy(new Error("the call was given up, and its transaction with it"));
   }
 
   abort(reason: Error): void {
     this.#context.abort(reason);
-  }
-
-  /** Whether something goes around the handler that has to be waited for. */
-  get #isSurrounded(): boolean {
-    return this.#options.transactional || this.#pgque.telemetry !== undefined;
   }
 
   #plain(handle: (context: CallContext) => unknown): readonly Outcome[] | Promise<readonly Outcome[]> {
@@ -81,20 +112,54 @@ export class Call {
     }
   }
 
-  async #surrounded(handle: (context: CallContext) => unknown): Promise<readonly Outcome[]> {
-    return this.#options.transactional ? this.#inTransaction(handle) : this.#read(await handle(this.#context));
+  /** Tries until it has one that was begun; undefined: the signal was aborted. */
+  async #beginTransaction(ending: AbortSignal): Promise<CallTransaction | undefined> {
+    const { consumer, answerTimeoutMs, log } = this.#options;
+    const onRefused = (error: Error): void => this.#context.log.error("a handler went on after its end", { error });
+    const options = { pgque: this.#pgque, source: { queue: this.#queue, consumer }, answerTimeoutMs, onRefused };
+    const backoff = new Backoff();
+    while (!ending.aborted) {
+      try {
+        return await answered(answerTimeoutMs, (late) =>
+          CallTransaction.begin(options, AbortSignal.any([ending, late])),
+        );
+      } catch (error) {
+        if (ending.aborted) break;
+        log.warn("no connection for a handler's transaction, will try again", { queue: this.#queue, error });
+        await backoff.wait(ending);
+      }
+    }
+    return undefined;
   }
 
-  async #inTransaction(handle: (context: CallContext) => unknown): Promise<readonly Outcome[]> {
-    const { consumer, answerTimeoutMs } = this.#options;
-    const acked = { batchId: this.#batch.id, messageIds: this.#messages.map(({ id }) => id) };
-    const source = { queue: this.#queue, consumer };
-    const outcomes = await inTransaction(this.#pgque, source, acked, answerTimeoutMs, async (tx) => {
-      this.#context.transaction = tx;
-      // somebody else may have done the work by now
-      return this.#unlessGivenUp(this.#read(await handle(this.#context)));
-    });
-    this.isAcked = outcomes.every(({ kind }) => kind === "done");
+  async #handleInTransaction(
+    handle: (context: CallContext) => unknown,
+    transaction: CallTransaction,
+    late: (outcomes: readonly Outcome[]) => void,
+  ): Promise<readonly Outcome[]> {
+    const stopClock = this.#startClock(late);
+    let outcomes: readonly Outcome[];
+    try {
+      outcomes = this.#read(await handle(this.#context));
+    } catch (error) {
+      transaction.takeBack();
+      await transaction.rollback();
+      throw error;
+    } finally {
+      stopClock();
+      transaction.takeBack();
+    }
+    // somebody else may have done the work by now
+    outcomes = this.#unlessGivenUp(outcomes);
+    if (outcomes.some(({ kind }) => kind !== "done")) {
+      await transaction.rollback();
+      return outcomes;
+    }
+    await transaction.commit(
+      this.#batch.id,
+      this.#messages.map(({ id }) => id),
+    );
+    this.isAcked = true;
     return outcomes;
   }
 

@@ -1,6 +1,7 @@
 import type { Batch, Message, Pgque } from "@pgque/client";
 import { Call } from "./call.ts";
 import { report } from "./events/report.ts";
+import type { HandlerContext } from "./handler.ts";
 import type { Load } from "./health/health.ts";
 import type { Notice } from "./notice.ts";
 import type { OpenBatch } from "./open-batch.ts";
@@ -34,7 +35,8 @@ export class Executor {
   #busy = 0;
   #held = 0;
   #heldBytes = 0;
-  #ending = false;
+  /** Aborted: nothing more is begun. */
+  readonly #ending = new AbortController();
 
   constructor(pgque: Pgque, queue: string, route: Route, options: ResolvedOptions, settler: Settler, progress: Notice) {
     this.#pgque = pgque;
@@ -95,14 +97,18 @@ export class Executor {
     this.#held += messages.length;
     this.#heldBytes += bytes;
     this.#waiting.add({ batch, messages, place: 0, bytes }, payloadBytes);
-    if (this.#ending) this.#releaseWaiting();
+    if (this.#isEnding) this.#releaseWaiting();
     else this.#begin();
   }
 
   /** From now on what has not been begun is given back. */
   beginNoMore(): void {
-    this.#ending = true;
+    this.#ending.abort();
     this.#releaseWaiting();
+  }
+
+  get #isEnding(): boolean {
+    return this.#ending.signal.aborted;
   }
 
   /** Resolves when no handler runs. */
@@ -159,7 +165,7 @@ export class Executor {
       // given up meanwhile, with all that stood behind it
       if (batch.isComplete) return;
       // what stands behind one that is tried again waits for it, and comes again with it
-      if (this.#ending || (waits && this.#route.stopsAtFailure)) {
+      if (this.#isEnding || (waits && this.#route.stopsAtFailure)) {
         this.#record({ batch, messages: behind, place: place + i + 1 }, released);
         return;
       }
@@ -170,24 +176,37 @@ export class Executor {
   #call(work: Stretch, behind: readonly Message[], ended: (outcome: Outcome | undefined) => void): Outcome | undefined {
     const { batch, messages } = work;
     const call = new Call(this.#pgque, this.#queue, batch, messages, this.#options);
+    const handle = (context: HandlerContext): unknown => this.#route.handle(messages, context);
+    const handled = { ...work, behind };
+    const begun = (): void => this.#options.watch.events.emit("begun", () => ({ messages }));
+    const late = (outcomes: readonly Outcome[]): void => {
+      call.giveUp(outcomes);
+      this.#recordEach(work, outcomes, call);
+      // they wait for nobody whose handler may never return
+      this.#record(behindOf(handled), released);
+    };
+    const end = (outcomes: readonly Outcome[]): void => {
+      this.#running.delete(call);
+      ended(this.#ended(call, work, outcomes));
+    };
+    if (this.#options.transactional) {
+      const onBegun = (): void => {
+        this.#running.set(call, handled);
+        begun();
+      };
+      void call.runInTransaction(handle, onBegun, late, this.#ending.signal).then((outcomes) => {
+        if (outcomes !== undefined) return end(outcomes);
+        this.#record(work, released);
+        return ended(released);
+      });
+      return undefined;
+    }
     this.#begun = call;
-    this.#options.watch.events.emit("begun", () => ({ messages }));
-    const known = call.run(
-      (context) => this.#route.handle(messages, context),
-      (outcomes) => {
-        call.giveUp(outcomes);
-        this.#recordEach(work, outcomes, call);
-        // they wait for nobody whose handler may never return
-        this.#record(behindOf({ ...work, behind }), released);
-      },
-      (outcomes) => {
-        this.#running.delete(call);
-        ended(this.#ended(call, work, outcomes));
-      },
-    );
+    begun();
+    const known = call.run(handle, late, end);
     this.#begun = undefined;
     if (known !== undefined) return this.#ended(call, work, known);
-    this.#running.set(call, { batch, messages, place: work.place, behind });
+    this.#running.set(call, handled);
     return undefined;
   }
 

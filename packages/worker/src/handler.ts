@@ -9,7 +9,8 @@ export interface BatchContext {
   /** The worker's logger, with queue, consumer and worker on every line, and the message's id and attempt, or the batch's id. */
   readonly log: Logger;
   /**
-   * The open transaction of a `transactional` worker: it commits, with the ack, when the handler returns.
+   * The open transaction of a `transactional` worker: it commits, with the ack, when the handler returns. With that it is over: what the
+   * handler did not wait for is refused, as CLOSED.
    *
    * @throws PgqueError INVALID_OPTION in a worker that is not
    */

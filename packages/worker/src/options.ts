@@ -55,14 +55,15 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   batch?: false | undefined;
   /**
    * Whether each call of the handler is in a transaction, `context.tx`, that commits with the ack: what it writes there happens exactly once. It
-   * takes a connection of the pool for as long as it runs, and holds the horizon for your other tables. Default: false.
+   * takes a connection of the pool for as long as it runs, and holds the horizon for your other tables. Of the pool's `max` connections one is left
+   * for all else: no more than the others run at once. Default: false.
    */
   transactional?: boolean | undefined;
   /** What becomes of messages of a type that there is no handler for: tried again, for a newer version of the worker; acked; dead letters. Default: `retry`. */
   unknownType?: "retry" | "ack" | "deadLetter" | undefined;
   /**
    * In milliseconds: the signal of a handler that takes longer is aborted. What it comes to within a second after that counts; otherwise the message is
-   * tried again, and a handler that does not heed the signal goes on and keeps its place. 1 to 604800000 (7 days). Default: none.
+   * tried again, the connection of its transaction is cut, and a handler that does not heed the signal goes on and keeps its place. 1 to 604800000 (7 days). Default: none.
    */
   timeLimitMs?: number | undefined;
   /** A failed message that was sent longer ago becomes a dead letter, in milliseconds. 1 to 315360000000 (10 years). Default: none. */

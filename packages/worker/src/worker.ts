@@ -9,6 +9,7 @@ import { Passes } from "./pass/passes.ts";
 import { checkDrain, checkRunOnce, messagesMax, type DrainOptions, type RunOnceOptions } from "./pass/pass-options.ts";
 import type { RunSummary } from "./pass/summary.ts";
 import { Run } from "./run.ts";
+import { withinPool } from "./transaction/within-pool.ts";
 import { declareSchedules } from "./schedule/declared.ts";
 
 /**
@@ -57,7 +58,8 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
   );
   constructor(pgque: Pgque, queue: Queue, handler: AnyHandler, options: WorkerOptions | BatchWorkerOptions = {}) {
     this.name = `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`;
-    this.#options = resolveOptions(handler, options, { queue: queue.name, worker: this.name });
+    const resolved = resolveOptions(handler, options, { queue: queue.name, worker: this.name });
+    this.#options = resolved.transactional ? withinPool(resolved, pgque.pool, options.concurrency) : resolved;
     this.pgque = pgque;
     this.#queue = queue;
     this.#handler = handler;

@@ -212,8 +212,8 @@ test("a queue that is dropped holds up nothing that is delayed in the others", a
   await until(() => handled.length === 1, "what has become due is handled");
 });
 
-test("transactional handlers that have the whole pool for longer than their lease keep it", async () => {
-  const pgque = processOf(database, "pool", 2);
+test("transactional handlers keep their leases while they and the application have the whole pool for longer than that", async () => {
+  const pgque = processOf(database, "pool", 3);
   const queue = await freshQueue(pgque);
   const { open, passed } = gate();
   const attempts: number[] = [];
@@ -225,7 +225,8 @@ test("transactional handlers that have the whole pool for longer than their leas
   await startWorker(pgque, queue, handler, { ...brief, concurrency: 2, prefetch: 2, transactional: true });
   await until(async () => (await flags("pool")).raised === 1, "it sleeps");
   await pgque.sendMany(queue, [1, 2]);
-  await until(() => attempts.length === 2, "the handlers have the pool");
+  await until(() => attempts.length === 2, "the handlers have all connections but one");
+  const last = await pgque.pool.connect();
   // another process would take what is not kept
   const rival = new Pgque(database.pool());
   await startWorker(rival, queue, handler, brief);
@@ -235,6 +236,7 @@ test("transactional handlers that have the whole pool for longer than their leas
     return now[0].reached;
   }, "three leases have passed");
   expect(attempts).toEqual([1, 1]);
+  last.release();
   open();
   await until(async () => (await unfinished(rival, queue)).open === 0, "they are acked");
   expect(attempts).toEqual([1, 1]);

@@ -17,9 +17,13 @@ export class Fleet {
 
   /** @throws UsageError naming the file whose options are wrong; nothing is connected to yet */
   static async of(tasks: readonly LoadedTask[], config: ClientConfig, schema: string, log: Logger): Promise<Fleet> {
-    const { Worker } = await import("@pgque/worker");
-    // each worker receives, settles, beats, maintains and fires schedules, one connection each at most
-    const pgque = new Pgque({ ...config, max: 5 * tasks.length }, { schema });
+    const { defaultOptions, Worker } = await import("@pgque/worker");
+    // each worker receives, settles, maintains and fires schedules, one connection each at most; its transactional handlers have one each
+    const max = tasks.reduce((sum, { options }) => {
+      const handlers = options.transactional === true ? (options.concurrency ?? defaultOptions.concurrency) : 0;
+      return sum + 5 + handlers;
+    }, 0);
+    const pgque = new Pgque({ ...config, max }, { schema });
     try {
       const workers = tasks.map(({ file, queue, handler, options }) => {
         try {
@@ -71,8 +75,9 @@ export class Fleet {
     return this.#stopped;
   }
 
-  /** Hastens a stop: handlers are aborted, and what is not done a second later is given back. */
+  /** Hastens a stop: handlers are aborted, what is not done a second later is given back, and who has a connection then loses it. */
   force(): void {
-    for (const worker of this.workers) void worker.stop({ force: true });
+    const stopped = Promise.all(this.workers.map((worker) => worker.stop({ force: true })));
+    void stopped.then(() => this.#pgque.close({ timeoutMs: 1000 }));
   }
 }

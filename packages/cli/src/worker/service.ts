@@ -3,6 +3,9 @@ import type { StopSignals } from "../signals.ts";
 import type { Fleet } from "./fleet.ts";
 import type { Probed } from "./probes.ts";
 
+/** How long a stop may take that waits for nobody: a second each for handlers, for what they had in hand and for connections, and some more. */
+const forcedMs = 10_000;
+
 /** Runs a fleet until it is told to stop, and may run another in its place. */
 export class Service {
   readonly #log: Logger;
@@ -83,6 +86,8 @@ export class Service {
     this.#isForced = true;
     this.#log.warn("handlers are aborted, a third signal ends at once");
     for (const fleet of this.#fleets) fleet.force();
+    // whatever does not come to its end
+    setTimeout(() => process.exit(1), forcedMs).unref();
   }
 
   async #end(fleet: Fleet): Promise<void> {

@@ -88,7 +88,18 @@ export class Connection {
     try {
       return await Borrowed.take(this.#executor, signal);
     } catch (cause) {
-      throw this.#explained((cause as NotConnected).cause, { connecting: true });
+      const why = (cause as NotConnected).cause;
+      throw signal?.aborted && why === signal.reason ? why : this.#explained(why, { connecting: true });
+    }
+  }
+
+  /** Several statements without parameters, in one round trip. */
+  async script(text: (schema: string) => string): Promise<void> {
+    const limit = new TimeLimit(this.#options.callTimeoutMs, undefined);
+    try {
+      await this.#run(text, undefined, {}, limit);
+    } finally {
+      limit.end();
     }
   }
 
@@ -107,7 +118,7 @@ export class Connection {
 
   async #run(
     text: (schema: string) => string,
-    values: unknown[],
+    values: unknown[] | undefined,
     { queue, consumer }: Call,
     limit: TimeLimit,
   ): Promise<Row[]> {
@@ -115,8 +126,8 @@ export class Connection {
     let isSent = false;
     try {
       const schema = this.#schema.known ?? (await untilAborted(this.#lookForSchema(), signal));
-      const statement: Statement = { text: text(schema), values };
-      if (this.#options.prepare) statement.name = statementName(statement.text);
+      const statement: Statement = { text: text(schema), ...(values && { values }) };
+      if (this.#options.prepare && values) statement.name = statementName(statement.text);
       isSent = true;
       const { rows } = await this.#query(statement, limit);
       return rows;

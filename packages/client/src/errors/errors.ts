@@ -24,7 +24,8 @@ export const errorCodes = {
   DATABASE_UNREACHABLE: "No connection to the database could be made; nothing was executed.",
   CONNECTION_LOST: "The connection broke during a statement; whether it took effect is not known.",
   READ_ONLY: "The database is read-only, as a standby is after a failover; nothing was executed (SQLSTATE 25006).",
-  CLOSED: "The pool was closed before, by `close()` or by the application.",
+  CLOSED:
+    "The pool was closed before, by `close()` or by the application; or the handler whose transaction it was is over.",
 } as const;
 
 /** One of the codes. */

@@ -35,6 +35,17 @@ export async function ackStrict(
   );
 }
 
+/**
+ * Both in one round trip, which takes statements without parameters: what is written into them are numbers. When the ack fails, nothing of the
+ * transaction is committed.
+ */
+export async function ackAndCommit(db: Connection, batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
+  await db.script(
+    (s) =>
+      `select ${s}.ack_strict(batch_id => ${batchId}, message_ids => '{${messageIds.join(",")}}'); commit`,
+  );
+}
+
 export async function nack(
   db: Connection,
   batchId: bigint,

@@ -47,6 +47,12 @@ export class Settler implements BatchSettler {
     );
   }
 
+  /** Ends the transaction of the connection with an ack as `ackStrict`: it commits, or the ack fails and it is to be rolled back. */
+  async ackAndCommit(batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
+    refuseAck("ackAndCommit", batchId, messageIds, {});
+    return this.#watched("ack", messageIds.length, () => receiving.ackAndCommit(this.#db, batchId, messageIds));
+  }
+
   async nack(batchId: bigint, messageIds: readonly bigint[], options: NackOptions = {}): Promise<number> {
     refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...problemsOf(options, nackChecks)]);
     const { retryAfterMs = defaultRetryAfterMs, signal } = options;

@@ -1,3 +1,4 @@
+import type { Borrowed } from "../connection/borrowed.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { WorkerStatus } from "../admin/queue-status.ts";
 import * as functions from "../functions/runtime.ts";
@@ -50,8 +51,23 @@ export class Runtime {
    * const batch = await pgque.receive(orders);
    * if (batch.id !== null) await pgque.runtime.settler({ queue: "orders", consumer: "default" }).ack(batch.id);
    */
-  settler(source: Source): Pick<Settler, "ack" | "ackStrict" | "nack" | "snooze" | "bury" | "settle"> {
+  settler(source: Source): Pick<Settler, "ack" | "ackStrict" | "ackAndCommit" | "nack" | "snooze" | "bury" | "settle"> {
     return new Settler(this.#db, source);
+  }
+
+  /**
+   * Takes a connection out of the pool, for a transaction say: its errors end nothing, and it can be cut whatever runs on it. Waits for as long as
+   * it takes, or until the signal is aborted; then it waits in the pool's queue no more.
+   *
+   * @throws PgqueError DATABASE_UNREACHABLE, ACCESS_DENIED, CLOSED; the signal's reason
+   * @example
+   * const borrowed = await pgque.runtime.borrow();
+   * await borrowed.client.query("select 1");
+   * borrowed.giveBack();
+   */
+  async borrow(options: CallOptions = {}): Promise<Borrowed> {
+    refuse("borrow", problemsOf(options, callChecks));
+    return this.#db.borrow(options.signal);
   }
 
   /**

@@ -1,0 +1,109 @@
+import { type Borrowed, isPgqueError, type Pgque, type Source } from "@pgque/client";
+import type { PoolClient } from "pg";
+import { within } from "../answer.ts";
+import { HandedOut } from "./handed-out.ts";
+
+/** What it is about: for whom a transaction is begun, and what is told of it. */
+export interface TransactionOptions {
+  pgque: Pgque;
+  source: Source;
+  /** How long the database may take to answer what the worker itself asks here. */
+  answerTimeoutMs: number;
+  /** What a handler asks after its end. */
+  onRefused: (error: Error) => void;
+}
+
+/**
+ * The transaction of one call of a handler. Its connection goes back to the pool when all that was begun on it has ended, and is cut when that
+ * takes too long or the call is given up. What was not committed is rolled back, by this worker or by the server.
+ */
+export class CallTransaction {
+  readonly #borrowed: Borrowed;
+  readonly #handedOut: HandedOut;
+  readonly #options: TransactionOptions;
+  #isOver = false;
+
+  private constructor(borrowed: Borrowed, options: TransactionOptions) {
+    this.#borrowed = borrowed;
+    this.#options = options;
+    this.#handedOut = new HandedOut(borrowed.client, options.onRefused);
+  }
+
+  /**
+   * On a connection that can write: one to what has become a standby is not for a handler.
+   *
+   * @throws PgqueError, when nobody has seen the transaction
+   */
+  static async begin(options: TransactionOptions, signal: AbortSignal): Promise<CallTransaction> {
+    const borrowed = await options.pgque.runtime.borrow({ signal });
+    try {
+      await within(options.answerTimeoutMs, borrowed.client.query("begin read write"));
+    } catch (error) {
+      borrowed.destroy(error as Error);
+      throw error;
+    }
+    return new CallTransaction(borrowed, options);
+  }
+
+  /** What the handler is given. */
+  get tx(): PoolClient {
+    return this.#handedOut.client;
+  }
+
+  /** The handler is over: what it left behind can do nothing here any more. */
+  takeBack(): void {
+    this.#handedOut.takeBack();
+  }
+
+  /**
+   * Acks these messages and commits.
+   *
+   * @throws PgqueError LEASE_LOST when they are somebody else's by now, CONNECTION_LOST when it is not known whether it has committed
+   */
+  async commit(batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
+    const { pgque, source } = this.#options;
+    try {
+      await this.#end(() => pgque.on(this.#borrowed.client).runtime.settler(source).ackAndCommit(batchId, messageIds));
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+    this.#giveBack();
+  }
+
+  /** Never rejects. */
+  async rollback(): Promise<void> {
+    await this.#end(() => this.#borrowed.client.query("rollback")).catch((error: unknown) =>
+      this.destroy(error as Error),
+    );
+    this.#giveBack();
+  }
+
+  /** Cuts the connection, whatever runs on it and whether its other side is there or not. */
+  destroy(error: Error): void {
+    this.takeBack();
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#borrowed.destroy(error);
+  }
+
+  async #end(work: () => Promise<unknown>): Promise<void> {
+    this.takeBack();
+    if (this.#borrowed.error !== undefined) throw this.#borrowed.error;
+    const { answerTimeoutMs } = this.#options;
+    try {
+      await within(answerTimeoutMs, this.#handedOut.settled());
+      await within(answerTimeoutMs, work());
+    } catch (error) {
+      // nothing else can be asked on a connection that answers no more
+      if (isPgqueError(error, "CONNECTION_LOST")) this.destroy(error);
+      throw error;
+    }
+  }
+
+  #giveBack(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#borrowed.giveBack();
+  }
+}
