@@ -80,13 +80,18 @@ export class Fetcher {
 
   async #receive(): Promise<{ count: number; isFull: boolean }> {
     const worker = `${this.#name}:${this.#generation}`;
-    const received = await receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker);
-    const { batch, count } = received;
-    this.#options.watch.received(count);
-    if (batch.id !== null) {
-      this.#executor.take(new OpenBatch(batch.id, worker, count), batch);
-      this.#heartbeat.received(worker);
+    let stopKeeping = (): void => undefined;
+    const onLeased = (): void => {
+      stopKeeping = this.#heartbeat.keep(worker);
+    };
+    try {
+      const received = await receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, onLeased);
+      const { batch, count } = received;
+      this.#options.watch.received(count);
+      if (batch.id !== null) this.#executor.take(new OpenBatch(batch.id, worker, count), batch);
+      return received;
+    } finally {
+      stopKeeping();
     }
-    return received;
   }
 }

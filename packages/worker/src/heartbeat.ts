@@ -9,6 +9,7 @@ export class Heartbeat {
   readonly ended: Promise<void>;
   readonly #pulse: Pulse;
   readonly #settler: Settler;
+  readonly #reading: string[] = [];
 
   constructor(pulse: Pulse, options: ResolvedOptions, settler: Settler, over: AbortSignal) {
     this.options = options;
@@ -20,11 +21,13 @@ export class Heartbeat {
 
   /** The names under which leases are held. */
   get names(): string[] {
-    return Array.from(this.#settler.open, ({ worker }) => worker);
+    return [...this.#reading, ...Array.from(this.#settler.open, ({ worker }) => worker)];
   }
 
-  /** A batch was received under this name. */
-  received(worker: string): void {
+  /** A batch was received under this name, and its payloads are still to be checked. What is returned is called when that is done. */
+  keep(worker: string): () => void {
+    this.#reading.push(worker);
     this.#pulse.received(worker);
+    return () => void this.#reading.splice(this.#reading.indexOf(worker), 1);
   }
 }

@@ -4,20 +4,22 @@ import { answersOf } from "./health/watch.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Line } from "./line.ts";
 import { shared } from "./log.ts";
+import { OwnConnection } from "./own-connection.ts";
 import { repeat } from "./repeat.ts";
 
 /** A heartbeat counts for this many intervals: two may be lost. */
 const intervalsAlive = 3;
 
 /**
- * The heartbeats of the workers that have the same interval, in one statement. It goes out on the line, so that handlers that have all
- * connections of the pool cannot let leases lapse; through the pool where there is no line, or it does not answer. Without a lease to keep
- * nothing is sent but the question whether the line is there.
+ * The heartbeats of the workers that have the same interval, in one statement. It goes out on the line, or where there is none, or it
+ * does not answer, on a connection of its own: handlers that have all connections of the pool cannot let leases lapse. Where the server has none
+ * to spare it goes through the pool. Without a lease to keep nothing is sent but the question whether the line is there.
  */
 export class Pulse {
   readonly #pgque: Pgque;
   readonly #intervalMs: number;
   readonly #line: Line | undefined;
+  readonly #own: OwnConnection;
   readonly #members = new Set<Heartbeat>();
   readonly #log = shared(() => Array.from(this.#members, ({ options }) => options.log));
   readonly #watch = answersOf(() => Array.from(this.#members, ({ options }) => options.watch));
@@ -37,6 +39,7 @@ export class Pulse {
     this.#pgque = pgque;
     this.#intervalMs = intervalMs;
     this.#line = line;
+    this.#own = new OwnConnection(pgque);
   }
 
   join(member: Heartbeat): void {
@@ -53,6 +56,7 @@ export class Pulse {
     if (this.#members.size === 0) this.#over.abort();
     // what fails has been said
     await Promise.allSettled([this.#beaten, this.#urgentSent]);
+    if (this.#members.size === 0) this.#own.close();
   }
 
   /**
@@ -91,6 +95,7 @@ export class Pulse {
   async #beat(): Promise<void> {
     const names = this.#names();
     for (const name of this.#sent.keys()) if (!names.has(name)) this.#sent.delete(name);
+    if (names.size === 0) this.#own.close();
     // a line that is lost says so itself
     if (names.size === 0) await this.#line?.ear?.ping().catch(() => undefined);
     else await this.#send([...names]);
@@ -124,13 +129,19 @@ export class Pulse {
     const ear = this.#line?.ear;
     if (ear !== undefined && ear.silentForMs < limitMs) {
       try {
-        return await within(
+        await within(
           limitMs,
           ear.ask(({ runtime }) => runtime.heartbeat(names, ttlMs, ear.session)),
         );
+        return this.#own.close();
       } catch (error) {
-        this.#log.debug("heartbeat failed on the connection that listens, trying the pool", { error });
+        this.#log.debug("heartbeat failed on the connection that listens, trying one of its own", { error });
       }
+    }
+    try {
+      return await this.#own.ask(limitMs, ({ runtime }) => runtime.heartbeat(names, ttlMs, this.#session));
+    } catch (error) {
+      this.#log.debug("heartbeat failed on a connection of its own, trying the pool", { error });
     }
     await answered(limitMs, (signal) => this.#pgque.runtime.heartbeat(names, ttlMs, this.#session, { signal }));
   }

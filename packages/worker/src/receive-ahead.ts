@@ -12,20 +12,28 @@ export interface Received {
   isFull: boolean;
 }
 
-/** Receives what the executor has room for, `most` messages at most. `worker`: the name that the lease is held under. */
+/**
+ * Receives what the executor has room for, `most` messages at most. `worker`: the name that the lease is held under, which is
+ * kept from the moment on in which there is one.
+ */
 export async function receiveAhead(
   pgque: Pgque,
   queue: Queue,
   options: ResolvedOptions,
   executor: Executor,
   worker: string,
+  onLeased: () => void,
   most = Number.POSITIVE_INFINITY,
 ): Promise<Received> {
   const { consumer, leaseMs, batchSize, prefetch, prefetchBytes, answerTimeoutMs } = options;
   const max = Math.max(1, Math.min(batchSize, prefetch - executor.held, most));
   const maxBytes = Math.max(1, prefetchBytes - executor.heldBytes);
   const batch = await answered(answerTimeoutMs, (signal) =>
-    pgque.receive(queue, { consumer, max, maxBytes, worker, leaseMs, signal }),
+    pgque.runtime.receive(
+      queue,
+      { consumer, max, maxBytes, worker, leaseMs, signal },
+      { onLeased, checkMs: answerTimeoutMs },
+    ),
   );
   const count = batch.messages.length + batch.invalid.length;
   const bytes = batch.payloadBytes.reduce((sum, of) => sum + of, 0);

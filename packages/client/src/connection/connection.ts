@@ -57,6 +57,11 @@ export class Connection {
     return this.#options.retryForMs;
   }
 
+  /** How long a call may take. */
+  get callTimeoutMs(): number {
+    return this.#options.callTimeoutMs;
+  }
+
   /** Whether each statement is a transaction of its own, and not a part of the caller's. */
   get commitsEachStatement(): boolean {
     return isPool(this.#executor);

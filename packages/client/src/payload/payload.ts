@@ -3,7 +3,7 @@ import { PgqueError, type PayloadIssue } from "../errors/errors.ts";
 import { NotJson, toJson } from "./json.ts";
 import type { Queue } from "../queue/define-queue.ts";
 import { outputJson } from "./output-json.ts";
-import { pathOf, validate } from "./validate.ts";
+import { pathOf, validate, validateInTime } from "./validate.ts";
 import { show } from "../validation/options.ts";
 
 /**
@@ -99,9 +99,9 @@ export type Decoded = { payload: unknown } | { unreadable: unknown; error: Pgque
 
 /**
  * Reads a payload. Never throws: whatever a schema does, the message stays with its batch. A promise only where a schema has its say: one for
- * every message of a large batch costs more than to read it.
+ * every message of a large batch costs more than to read it. One that does not answer in time refuses the payload.
  */
-export function decodePayload(queue: Queue, type: string, json: string): Decoded | Promise<Decoded> {
+export function decodePayload(queue: Queue, type: string, json: string, limitMs: number): Decoded | Promise<Decoded> {
   let value: unknown;
   try {
     value = JSON.parse(json);
@@ -120,7 +120,7 @@ export function decodePayload(queue: Queue, type: string, json: string): Decoded
     return { unreadable: value, error: payloadInvalid(queue.name, [{ path: "", message }], hint) };
   const schema = schemaOf(queue, type);
   if (!schema) return { payload: value };
-  return validate(schema, value, []).then((result) =>
+  return validateInTime(schema, value, limitMs).then((result) =>
     "value" in result
       ? { payload: result.value }
       : { unreadable: value, error: payloadInvalid(queue.name, result.issues, hint) },

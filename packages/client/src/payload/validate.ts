@@ -19,6 +19,20 @@ export async function validate(
   }
 }
 
+/** The same, within so many milliseconds: a schema that takes longer refuses the payload. */
+export async function validateInTime(schema: StandardSchemaV1, json: unknown, limitMs: number): Promise<Validated> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<Validated>((resolve) => {
+    const issues = [{ path: "", message: `the schema did not answer within ${limitMs} ms` }];
+    timer = setTimeout(resolve, limitMs, { issues });
+  });
+  try {
+    return await Promise.race([validate(schema, json, []), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
 function located(issue: StandardSchemaV1.Issue, at: readonly PropertyKey[]): PayloadIssue {
   const keys = (issue.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment));
   return { path: pathOf([...at, ...keys]), message: issue.message };

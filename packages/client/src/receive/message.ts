@@ -1,6 +1,6 @@
 import type { PgqueError } from "../errors/errors.ts";
 import type { ReceivedRow } from "../functions/receive-messages.ts";
-import { decodePayload } from "../payload/payload.ts";
+import { type Decoded, decodePayload } from "../payload/payload.ts";
 import type { Queue } from "../queue/define-queue.ts";
 
 /** Further data of a message, beside its payload: trace ids, tenants. A JSON object. */
@@ -36,22 +36,28 @@ export interface InvalidMessage {
   readonly error: PgqueError;
 }
 
-/** The rows of one receive, in order, with their payloads read. */
+/**
+ * The rows of one receive, in order, with their payloads read: by schemas that have something to wait for side by side, each for so long at most.
+ * Never rejects.
+ */
 export async function readMessages(
   queue: Queue,
   rows: readonly ReceivedRow[],
+  limitMs: number,
 ): Promise<{ messages: Message[]; payloadBytes: number[]; invalid: InvalidMessage[] }> {
   const messages: Message[] = [];
   const payloadBytes: number[] = [];
   const invalid: InvalidMessage[] = [];
-  for (const { id, batchId, attempt, type, payload, headers, createdAt, priority, key } of rows) {
+  const read = rows.map(({ type, payload }) => decodePayload(queue, type, payload, limitMs));
+  // a promise for every message of a large batch costs more than to read it
+  const decoded = read.some((one) => one instanceof Promise) ? await Promise.all(read) : (read as Decoded[]);
+  for (const [i, one] of decoded.entries()) {
+    const { id, batchId, attempt, type, payload, headers, createdAt, priority, key } = rows[i] as ReceivedRow;
     const rest = { id, batchId, attempt, type, headers, createdAt, priority, key };
-    const reading = decodePayload(queue, type, payload);
-    const decoded = reading instanceof Promise ? await reading : reading;
-    if ("error" in decoded) {
-      invalid.push({ message: { ...rest, payload: decoded.unreadable }, error: decoded.error });
+    if ("error" in one) {
+      invalid.push({ message: { ...rest, payload: one.unreadable }, error: one.error });
     } else {
-      messages.push({ ...rest, payload: decoded.payload });
+      messages.push({ ...rest, payload: one.payload });
       payloadBytes.push(Buffer.byteLength(payload));
     }
   }

@@ -13,12 +13,21 @@ import { Settler } from "./settler.ts";
 /** The consumer that is meant when none is named. */
 export const defaultConsumer = "default";
 
+/** How the payloads of a receive are read. */
+export interface Reading {
+  /** How long each schema may take, in milliseconds. Default: the client's `callTimeoutMs`. */
+  checkMs?: number | undefined;
+  /** Called when the batch is leased and its payloads are still to be checked. */
+  onLeased?: (() => void) | undefined;
+}
+
 /** The next messages, as a batch that settles through `settler`, or through one that knows its consumer, for telemetry. */
 export async function receive<Types extends MessageTypes>(
   db: Connection,
   settler: Settler,
   ref: QueueRef<Types>,
   options: ReceiveOptions = {},
+  { checkMs = db.callTimeoutMs, onLeased }: Reading = {},
 ): Promise<Batch<MessageOf<Types>>> {
   const queue = queueOf("receive", ref);
   refuse("receive", problemsOf(options, receiveChecks));
@@ -31,8 +40,9 @@ export async function receive<Types extends MessageTypes>(
     telemetry === undefined
       ? await receiveMessages(db, request, signal)
       : await telemetry.receive(request, () => receiveMessages(db, request, signal));
-  const { messages, payloadBytes, invalid } = await readMessages(queue, rows);
   const [first] = rows;
+  if (first !== undefined) onLeased?.();
+  const { messages, payloadBytes, invalid } = await readMessages(queue, rows, checkMs);
   const content = {
     id: first?.batchId ?? null,
     // valid messages are what the schemas of the queue say, which is what Types stands for

@@ -3,7 +3,11 @@ import type { Connection } from "../connection/connection.ts";
 import type { WorkerStatus } from "../admin/queue-status.ts";
 import * as functions from "../functions/runtime.ts";
 import { workerStatus } from "../functions/status.ts";
+import type { Batch } from "../receive/batch.ts";
+import type { ReceiveOptions } from "../receive/receive-options.ts";
+import { receive, type Reading } from "../receive/receive.ts";
 import { Settler } from "../receive/settler.ts";
+import type { MessageOf, MessageTypes } from "../queue/message-types.ts";
 import type { Source } from "../telemetry/telemetry.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { callChecks, integer, problemsOf, refuse, text, type CallOptions } from "../validation/options.ts";
@@ -42,6 +46,23 @@ export class Runtime {
       ...problemsOf(options, callChecks),
     ]);
     return functions.heartbeat(this.#db, workers, ttlMs, session ?? null, options.signal);
+  }
+
+  /**
+   * Receives as `pgque.receive` does, and says that there is a batch before its payloads are checked: a schema may take long, and the lease is to be
+   * kept meanwhile.
+   *
+   * @param reading `onLeased`: told of it; `checkMs`: how long a schema may take for each payload
+   * @example
+   * const keep = (): void => void pgque.runtime.heartbeat("host-1");
+   * const batch = await pgque.runtime.receive(orders, { worker: "host-1" }, { onLeased: keep });
+   */
+  async receive<Types extends MessageTypes>(
+    queue: QueueRef<Types>,
+    options: ReceiveOptions = {},
+    reading: Reading = {},
+  ): Promise<Batch<MessageOf<Types>>> {
+    return receive(this.#db, new Settler(this.#db), queue, options, reading);
   }
 
   /**

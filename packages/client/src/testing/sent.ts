@@ -54,7 +54,7 @@ export async function readSent(
   );
   return Promise.all(
     wanted.map(async (row) => {
-      const decoded = await decodePayload(queue, row.type, row.payload);
+      const decoded = await decodePayload(queue, row.type, row.payload, db.callTimeoutMs);
       if ("error" in decoded) throw decoded.error;
       return { ...row, payload: decoded.payload };
     }),

@@ -204,14 +204,30 @@ export class Pass {
     // a name for each: of a receive that fails the batch may have been made, and no heartbeat may keep it
     const worker = `${this.#name}-${this.#receives}`;
     this.#receives += 1;
-    const { batch, count } = await receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, most);
-    if (!isThere(batch)) return undefined;
-    this.#received += count;
-    const messages = [...batch.messages, ...batch.invalid.map(({ message }) => message)];
-    const open = new CountedBatch(batch.id, worker, messages, this.#tally);
-    // from now on heartbeats keep it, however long the receives after it take
-    this.#settler.add(open);
-    return { batch, open };
+    let stopKeeping = (): void => undefined;
+    const onLeased = (): void => {
+      stopKeeping = this.#heartbeat.keep(worker);
+    };
+    try {
+      const { batch, count } = await receiveAhead(
+        this.#pgque,
+        this.#queue,
+        this.#options,
+        this.#executor,
+        worker,
+        onLeased,
+        most,
+      );
+      if (!isThere(batch)) return undefined;
+      this.#received += count;
+      const messages = [...batch.messages, ...batch.invalid.map(({ message }) => message)];
+      const open = new CountedBatch(batch.id, worker, messages, this.#tally);
+      // from now on heartbeats keep it, however long the receives after it take
+      this.#settler.add(open);
+      return { batch, open };
+    } finally {
+      stopKeeping();
+    }
   }
 
   #take({ batch, open }: Received): void {
