@@ -146,7 +146,7 @@ test("law: what is stored is read as the value that the sender's schema made, or
         }
         seen.stored += 1;
         const output = schema.parse(JSON.parse(JSON.stringify(input)));
-        expect(await decodePayload(queue, "default", json)).toEqual({ payload: output });
+        expect(await decodePayload(queue, "default", json, 1000)).toEqual({ payload: output });
         expect(json).not.toContain("SECRET");
         const asGiven = defineQueue("q", { payload: schema, store: "input" });
         expect(await encodePayloads(asGiven, "default", [input])).toEqual([JSON.stringify(input)]);

@@ -31,8 +31,10 @@ export class Attempts {
   }
 
   /** @throws PgqueError of the database */
-  async read(pgque: Pgque, queue: Queue, answerTimeoutMs: number): Promise<void> {
-    this.#maxRetries = await answered(answerTimeoutMs, (signal) => pgque.runtime.maxRetries(queue, { signal }));
+  async read(pgque: Pgque, queue: Queue, answerTimeoutMs: number, stopping: AbortSignal): Promise<void> {
+    this.#maxRetries = await answered(answerTimeoutMs, (late) =>
+      pgque.runtime.maxRetries(queue, { signal: AbortSignal.any([late, stopping]) }),
+    );
   }
 
   /** Reads it anew at intervals until the signal is aborted. Never rejects: without an answer it is what it was. */
@@ -46,7 +48,7 @@ export class Attempts {
     for (;;) {
       await pause(intervalMs, stopping);
       if (stopping.aborted) return;
-      await this.read(pgque, queue, answerTimeoutMs).catch((error: unknown) =>
+      await this.read(pgque, queue, answerTimeoutMs, stopping).catch((error: unknown) =>
         log.debug("asking for `maxRetries` failed, will try again", { error }),
       );
     }

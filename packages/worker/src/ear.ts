@@ -3,6 +3,7 @@ import { hostname } from "node:os";
 import { isPgqueError, type Operations, type Pgque } from "@pgque/client";
 import { Client, type Notification } from "pg";
 import { within } from "./answer.ts";
+import { connectBeside } from "./beside-pool.ts";
 import { hangUp } from "./hang-up.ts";
 import { Notice } from "./notice.ts";
 import { deadline } from "./pause.ts";
@@ -10,7 +11,8 @@ import { deadline } from "./pause.ts";
 /** How long a notification that is sent to find out may take. */
 const probeMs = 2000;
 
-const gone = new Set(["CONNECTION_LOST", "DATABASE_UNREACHABLE", "CLOSED"]);
+/** READ_ONLY: its server has become a standby, and another may be the primary. */
+const gone = new Set(["CONNECTION_LOST", "DATABASE_UNREACHABLE", "CLOSED", "READ_ONLY"]);
 
 /** What an ear tells. */
 export interface EarEvents {
@@ -55,7 +57,7 @@ export class Ear {
     const ear = new Ear(pgque, events);
     let isUsed = false;
     try {
-      await within(events.answerMs(), ear.#client.connect());
+      await connectBeside(pgque, ear.#client, events.answerMs());
       if (!(await ear.#hears(over))) return undefined;
       // of a new name: the server may not have noticed yet that the connection before this one is gone
       const session = `${hostname()}:${process.pid}/${randomBytes(8).toString("hex")}`;
@@ -151,7 +153,7 @@ export class Ear {
     const client = new Client(this.#pgque.pool.options);
     client.on("error", () => undefined);
     try {
-      await within(this.#events.answerMs(), client.connect());
+      await connectBeside(this.#pgque, client, this.#events.answerMs());
       await within(this.#events.answerMs(), client.query("select pg_notify($1, '')", [this.#probe]));
     } finally {
       hangUp(client);

@@ -2,12 +2,16 @@ import type { Pgque, Queue } from "@pgque/client";
 import { Backoff } from "./backoff.ts";
 import { Ear } from "./ear.ts";
 import type { ResolvedOptions } from "./options.ts";
+import { pause } from "./pause.ts";
 
 /**
  * How long an answer on the connection that listens may take at most: it is asked for nothing that takes long, and while heartbeats name a
  * session that is over, messages are taken from a worker that lives.
  */
 const answerMsMax = 5000;
+
+/** Nothing was heard: behind a pooler nothing ever is, but it may have been a moment in which the network stood still. */
+const deafMs = 60_000;
 
 /** A worker that wants to be woken. */
 export interface Listener {
@@ -22,11 +26,13 @@ export const channelOf = (queue: Queue): string => `pgque_${queue.name}`;
 
 /**
  * The connection on which the workers of a `Pgque` listen, all on the same. Opened for the first of them and closed after the last; one that
- * is lost is replaced. Where what is sent does not arrive, behind a transaction pooler say, it says so and the workers poll.
+ * is lost is replaced. Where what is sent does not arrive, behind a transaction pooler say, it says so, the workers poll, and it tries again every
+ * minute.
  */
 export class Line {
   readonly #pgque: Pgque;
   readonly #onSession: () => void;
+  readonly #deafMs: number;
   readonly #listeners = new Set<Listener>();
   #ear: Ear | undefined;
   #isDeaf = false;
@@ -34,7 +40,8 @@ export class Line {
   #over = new AbortController();
 
   /** `onSession`: the session that heartbeats are to name is another, or there is none. */
-  constructor(pgque: Pgque, onSession: () => void) {
+  constructor(pgque: Pgque, onSession: () => void, retryMs = deafMs) {
+    this.#deafMs = retryMs;
     this.#pgque = pgque;
     this.#onSession = onSession;
   }
@@ -72,12 +79,14 @@ export class Line {
       try {
         const ear = await Ear.open(this.#pgque, events, over);
         if (over.aborted) return;
-        if (ear === undefined) {
-          this.#isDeaf = true;
-          for (const listener of this.#listeners) this.#sayDeaf(listener);
-          return;
-        }
         backoff.reset();
+        if (ear === undefined) {
+          if (!this.#isDeaf) for (const listener of this.#listeners) this.#sayDeaf(listener);
+          this.#isDeaf = true;
+          await pause(this.#deafMs, over);
+          continue;
+        }
+        this.#isDeaf = false;
         await this.#use(ear, over);
       } catch (error) {
         this.#say("listening failed, will try again", error);

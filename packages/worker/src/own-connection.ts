@@ -1,6 +1,7 @@
 import type { Operations, Pgque } from "@pgque/client";
 import { Client } from "pg";
 import { within } from "./answer.ts";
+import { connectBeside } from "./beside-pool.ts";
 import { hangUp } from "./hang-up.ts";
 
 /** A connection beside the pool, made when something is to be asked on it, and made anew when it has failed. One asks at a time. */
@@ -37,7 +38,7 @@ export class OwnConnection {
       if (this.#client === client) this.#client = undefined;
     });
     try {
-      await within(limitMs, client.connect());
+      await connectBeside(this.#pgque, client, limitMs);
       return client;
     } catch (error) {
       this.close();

@@ -5,6 +5,7 @@ import type { WorkerEventName, WorkerEvents, WorkerListener } from "./events/wor
 import type { AnyHandler, BatchHandler, Handler, TypeHandlers } from "./handler.ts";
 import { healthOf, type HealthOptions, type WorkerHealth, type WorkerState } from "./health/health.ts";
 import { resolveOptions, type BatchWorkerOptions, type ResolvedOptions, type WorkerOptions } from "./options.ts";
+import { deadline } from "./pause.ts";
 import { Passes } from "./pass/passes.ts";
 import { checkDrain, checkRunOnce, messagesMax, type DrainOptions, type RunOnceOptions } from "./pass/pass-options.ts";
 import type { RunSummary } from "./pass/summary.ts";
@@ -40,6 +41,8 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
   #starts = 0;
   #starting: Promise<Run> | undefined;
   #stopping: Promise<void> = Promise.resolve();
+  /** Aborted when the start that is under way is given up. */
+  #givenUp = new AbortController();
   /** Aborted when what is under way is to end without waiting for handlers. */
   #forced = new AbortController();
 
@@ -192,7 +195,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
    * have under way. Never throws; may be called at any time, any number of times; a handler that awaits it waits for itself, until its time is over.
    *
    * @param options `force`: the signals are aborted at once, also those of handlers that an earlier call waits for, and a `start()` under way
-   *   is given up. Default: false
+   *   is given up, which is otherwise waited for within `shutdownTimeoutMs`. Default: false
    */
   async stop({ force = false }: { force?: boolean | undefined } = {}): Promise<void> {
     if (force) {
@@ -214,8 +217,10 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     const { log, watch } = this.#options;
     const turn = this.#begin("starting");
     const { signal: forced } = this.#forced;
+    this.#givenUp = new AbortController();
+    const { signal: givenUp } = this.#givenUp;
     await after;
-    await this.#prepare(forced);
+    await this.#prepare(AbortSignal.any([forced, givenUp]));
     watch.begin();
     // a name of its own: the heartbeats of the run before named a session that is over, and would give these leases away
     this.#starts += 1;
@@ -228,18 +233,25 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     return run;
   }
 
-  /** `signal`: of a stop that waits for nothing. */
+  /** `signal`: of a stop that waits no longer. */
   async #prepare(signal: AbortSignal): Promise<void> {
     const { consumer, mode, onFailure, schedules, attempts, answerTimeoutMs } = this.#options;
     await this.pgque.ensure(this.#queue, { signal });
     await this.pgque.subscribe(this.#queue, consumer, { ...(mode === "ordered" ? { mode, onFailure } : {}), signal });
-    await attempts.read(this.pgque, this.#queue, answerTimeoutMs);
+    await attempts.read(this.pgque, this.#queue, answerTimeoutMs, signal);
     await declareSchedules(this.pgque, this.#queue, schedules, signal);
   }
 
   async #stop(starting: Promise<Run>, after: Promise<void>): Promise<void> {
     const turn = this.#begin("stopping");
+    const givenUp = this.#givenUp;
     await after;
+    const started = starting.then(
+      () => undefined,
+      () => undefined,
+    );
+    if (!(await deadline(this.#options.shutdownTimeoutMs).reached(started)))
+      givenUp.abort(new DOMException("the worker was stopped before it had started", "AbortError"));
     // one that failed to start has said so to whoever started it
     const run = await starting.catch(() => undefined);
     await run?.stop();

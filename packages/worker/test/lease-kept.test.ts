@@ -53,7 +53,7 @@ for (const [name, run] of [
 
 /** A queue whose payloads are checked by this. */
 function checkedBy(name: string, validate: (value: unknown) => Promise<{ value: unknown }>): Partial<Queue> {
-  return { name, payload: { "~standard": { version: 1, vendor: "test", validate } } } as Partial<Queue>;
+  return { name, payload: { "~standard": { version: 1, vendor: "test", validate } } };
 }
 
 test("payloads are checked side by side while their lease is kept, however long that takes", async () => {

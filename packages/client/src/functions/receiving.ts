@@ -41,8 +41,7 @@ export async function ackStrict(
  */
 export async function ackAndCommit(db: Connection, batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
   await db.script(
-    (s) =>
-      `select ${s}.ack_strict(batch_id => ${batchId}, message_ids => '{${messageIds.join(",")}}'); commit`,
+    (s) => `select ${s}.ack_strict(batch_id => ${batchId}, message_ids => '{${messageIds.join(",")}}'); commit`,
   );
 }
 

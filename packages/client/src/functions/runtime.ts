@@ -40,11 +40,11 @@ export async function nextDueInMs(db: Connection, signal?: AbortSignal): Promise
 }
 
 /** Milliseconds since 1970, by the database's clock, rounded down: nothing is due by it that is not. */
-export async function nowMs(db: Connection): Promise<number> {
+export async function nowMs(db: Connection, signal?: AbortSignal): Promise<number> {
   const ms = await db.value(
     () => `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint::text as value`,
     [],
-    { repeatable: true },
+    { repeatable: true, signal },
   );
   return Number(ms);
 }

@@ -50,7 +50,9 @@ export async function readMessages(
   const invalid: InvalidMessage[] = [];
   const read = rows.map(({ type, payload }) => decodePayload(queue, type, payload, limitMs));
   // a promise for every message of a large batch costs more than to read it
-  const decoded = read.some((one) => one instanceof Promise) ? await Promise.all(read) : (read as Decoded[]);
+  const decoded = read.some((one) => one instanceof Promise)
+    ? await Promise.all(read.map(async (one) => one))
+    : (read as Decoded[]);
   for (const [i, one] of decoded.entries()) {
     const { id, batchId, attempt, type, payload, headers, createdAt, priority, key } = rows[i] as ReceivedRow;
     const rest = { id, batchId, attempt, type, headers, createdAt, priority, key };

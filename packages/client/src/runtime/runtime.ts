@@ -183,7 +183,8 @@ export class Runtime {
    * @example
    * const behindMs = Date.now() - (await pgque.runtime.now()).getTime();
    */
-  async now(): Promise<Date> {
-    return new Date(await functions.nowMs(this.#db));
+  async now(options: CallOptions = {}): Promise<Date> {
+    refuse("now", problemsOf(options, callChecks));
+    return new Date(await functions.nowMs(this.#db, options.signal));
   }
 }

@@ -1,11 +1,12 @@
 import { isPgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
+import { answered } from "../answer.ts";
 import { systemClock } from "../clock.ts";
 import type { WorkerEvents } from "../events/worker-events.ts";
 import type { Logger } from "../log.ts";
 import type { ResolvedOptions } from "../options.ts";
 import { repeat } from "../repeat.ts";
 import { isFromAhead, isMissed } from "./due.ts";
-import { ownFirings, sharedFirings, type Firings } from "./firings.ts";
+import { type Ask, ownFirings, sharedFirings, type Firings } from "./firings.ts";
 import { Plan } from "./plan.ts";
 
 /** How soon a schedule that somebody else has set is noticed, at the latest. */
@@ -21,12 +22,14 @@ const dayMs = 86_400_000;
 export async function startScheduler(
   pgque: Pgque,
   queue: Queue,
-  options: Pick<ResolvedOptions, "log" | "clock" | "watch">,
+  options: Pick<ResolvedOptions, "log" | "clock" | "watch" | "answerTimeoutMs">,
   stopping: AbortSignal,
 ): Promise<void> {
   const { log, clock, watch } = options;
   const isShared = clock === systemClock;
-  const firings = isShared ? sharedFirings(pgque, queue) : ownFirings(pgque, queue, clock);
+  // one connection that has gone silent is not to keep all schedules waiting
+  const ask: Ask = (call) => answered(options.answerTimeoutMs, call);
+  const firings = isShared ? sharedFirings(pgque, queue, ask) : ownFirings(pgque, queue, clock, ask);
   const scheduler = new Scheduler(queue, log, firings, (fired) => watch.events.emit("fired", () => fired));
   // a clock that is set by hand knows from now on for whom it has to wait
   if (!isShared) await clock.wait(0, stopping);
