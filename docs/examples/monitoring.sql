@@ -1,8 +1,9 @@
 -- is anything wrong? component, status (ok, info, warning), detail
 select * from pgque.status();
 
--- who is behind: messages that can be received, and when the oldest of them was sent
-select queue_name, consumer, depth, clock_timestamp() - oldest_at as lag, in_flight, open_batches, received_per_second, expired, paused
+-- who is behind: messages that can be received, and when the oldest of them was sent. Above 10,000
+-- the depth is an estimate and `estimated` is true, so a producer may poll this
+select queue_name, consumer, depth, clock_timestamp() - oldest_at as lag, in_flight, open_batches, received_per_second, expired, paused, estimated
   from pgque.consumer_status();
 
 -- what a queue stores, and what waits for its time

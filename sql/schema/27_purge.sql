@@ -1,5 +1,6 @@
 -- Throws away what a consumer, or without one every consumer, has not received: its messages, open batches and retries, and for the whole
--- queue what is delayed. Dead letters stay: see purge_dead_letters. Returns how many messages that were; of a transaction that is still open none.
+-- queue what is delayed. Dead letters stay: see purge_dead_letters. Returns how many messages that were, as consumer_status
+-- counts them; of a transaction that is still open none.
 create function purge(queue text, consumer text default null) returns bigint
 language plpgsql
 volatile

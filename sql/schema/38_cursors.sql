@@ -1,6 +1,6 @@
 -- Where consumers have got to, one row for each lane: the window, and the position in it. What receive reads for itself, for whoever else
--- looks. $1: one consumer's number; null: all that the queue has.
-create function cursors_query(queue_id int) returns text
+-- looks. $1: one consumer's number; null: all that the queue has. source: the table of batches, null for that of all segments.
+create function cursors_query(queue_id int, source text default null) returns text
 language sql
 immutable
 return format($sql$
@@ -10,11 +10,11 @@ return format($sql$
       from consumer c
       join queue q on q.id = c.queue_id
      cross join generate_series(0, q.lanes - 1) as l(lane)
-     cross join lateral (select * from batch_%1$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
+     cross join lateral (select * from %2$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
      -- limit: looked up for each cursor, where a join might begin with all batches there are
-     cross join lateral (select * from batch_%1$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n limit 1) w
+     cross join lateral (select * from %2$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n limit 1) w
      where c.queue_id = %1$s and ($1 is null or c.id = $1)
-$sql$, queue_id);
+$sql$, queue_id, coalesce(source, format('batch_%s', queue_id)));
 
 create function cursors(queue_id int, of_consumer int default null) returns table (
   consumer_id int,

@@ -1,5 +1,5 @@
 -- What operators and dashboards read. Functions, because every queue has tables of its own; read only, and safe to call at any time.
--- All but queue_status read what they count: call them every few seconds, not in a loop.
+-- What a consumer has before it is in 70_consumer_status.sql.
 
 -- One row a queue. sent_per_second: since the first message in the current segment, what was delivered late or again included. bytes: on
 -- disk, without indexes. delayed: what waits for its time, in all tables.
@@ -85,86 +85,6 @@ begin
     total := total + waiting;
   end loop;
   return total;
-end
-$$;
-
--- One row a consumer. received_per_second: in the last minute. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not
--- settled, in so many open batches. received_at: the last receive that found something. expired: passed over because they
--- had, since the consumer subscribed.
-create function consumer_status(queue text default null) returns table (
-  queue_name text,
-  consumer text,
-  depth bigint,
-  oldest_at timestamptz,
-  in_flight bigint,
-  open_batches int,
-  received_at timestamptz,
-  received_per_second float8,
-  expired bigint,
-  paused boolean
-)
-language plpgsql
-volatile
-security definer
-set search_path from current
--- A join by hash would read all messages that are kept, for the few that wait
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_hashjoin = off
-set enable_mergejoin = off
-as $$
-declare
-  of_queue record;
-begin
-  if queue is not null then
-    perform require_queue(queue);
-  end if;
-  -- one statement a queue, and every cursor read once: to plan it is most of its cost
-  for of_queue in
-    select q.id, q.name, q.paused
-      from queue q
-     where (consumer_status.queue is null or q.name = consumer_status.queue)
-       and exists (select from consumer c where c.queue_id = q.id)
-     order by q.name
-  loop
-    return query execute format($sql$
-      with place as materialized (
-        select * from cursors(%1$s)
-      ), waiting as (
-        select p.consumer_id, count(*) as depth, min(m.created_at) as oldest_at
-          from place p
-          join message_%1$s m
-            on m.lane = p.lane
-           and m.txid >= pg_snapshot_xmin(p.prev)
-           and (m.consumer_id is null or m.consumer_id = p.consumer_id)
-           and (m.expires_at is null or m.expires_at > clock_timestamp())
-           and not pg_visible_in_snapshot(m.txid, p.prev)
-           and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
-         group by p.consumer_id
-      ), received as (
-        select p.consumer_id, max(r.created_at) as received_at, sum(p.expired)::bigint as expired
-          from place p
-          left join lateral (
-            select r.created_at from batch_%1$s r where r.consumer_id = p.consumer_id and r.lane = p.lane and r.id is not null order by r.n desc limit 1
-          ) r on true
-         group by p.consumer_id
-      ), lately as (
-        select b.consumer_id, sum(b.messages) / 60.0 as received_per_second
-          from batch_%1$s b
-         where b.created_at > clock_timestamp() - interval '1 min'
-         group by b.consumer_id
-      )
-      select $1, c.name, coalesce(w.depth, 0), w.oldest_at, coalesce(o.in_flight, 0), coalesce(o.open_batches, 0), r.received_at,
-             coalesce(l.received_per_second, 0)::float8, r.expired, c.paused or $2
-        from consumer c
-        left join waiting w on w.consumer_id = c.id
-        left join open_counts(%1$s) o on o.consumer_id = c.id
-        left join received r on r.consumer_id = c.id
-        left join lately l on l.consumer_id = c.id
-       where c.queue_id = %1$s
-       order by c.name
-    $sql$, of_queue.id) using of_queue.name, of_queue.paused;
-  end loop;
 end
 $$;
 

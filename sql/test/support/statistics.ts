@@ -53,19 +53,31 @@ export async function messagesInserted(client: pg.Client): Promise<number> {
   return rows[0].inserted;
 }
 
-/**
- * Buffers that a receive of `max` messages touches, planning included, and how many it returned: the least of three in a row. Now and
- * then one of them rebuilds the session's caches, because sessions of other tests have flooded the queue of invalidations.
- */
+/** Buffers that a receive of `max` messages touches, planning included, and how many it returned. */
 export async function buffersOfReceive(client: pg.Client, max = 100): Promise<{ buffers: number; messages: number }> {
-  let least = { buffers: Number.POSITIVE_INFINITY, messages: 0 };
+  const { buffers, rows } = await touched(
+    client,
+    `select * from pgque.receive_messages('q', 'c', max_messages => ${max})`,
+  );
+  return { buffers, messages: rows };
+}
+
+/** Buffers that a query of a function touches, planning included. */
+export async function buffersOf(client: pg.Client, query: string): Promise<number> {
+  return (await touched(client, query)).buffers;
+}
+
+/**
+ * The least of three in a row: now and then one of them rebuilds the session's caches, because sessions of other tests have flooded the
+ * queue of invalidations.
+ */
+async function touched(client: pg.Client, query: string): Promise<{ buffers: number; rows: number }> {
+  let least = { buffers: Number.POSITIVE_INFINITY, rows: 0 };
   for (let i = 0; i < 3; i++) {
-    const { rows } = await client.query(
-      `explain (analyze, buffers, format json) select * from pgque.receive_messages('q', 'c', max_messages => ${max})`,
-    );
+    const { rows } = await client.query(`explain (analyze, buffers, format json) ${query}`);
     const plan = rows[0]["QUERY PLAN"][0].Plan;
     const buffers: number = plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
-    if (buffers < least.buffers) least = { buffers, messages: plan["Actual Rows"] };
+    if (buffers < least.buffers) least = { buffers, rows: plan["Actual Rows"] };
   }
   return least;
 }

@@ -9,7 +9,7 @@ import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printList, printResult } from "../output/print.ts";
 import { type ConsumerRecord, consumerRecord } from "../output/records.ts";
 import type { Column } from "../output/table.ts";
-import { counted, shellWord, showTime } from "../output/text.ts";
+import { counted, shellWord, showEstimate, showTime } from "../output/text.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {}
 
@@ -105,10 +105,11 @@ const columns: Column<Listed>[] = [
   { head: "queue", cell: ({ queue }) => queue },
   { head: "consumer", cell: ({ consumer }) => consumer },
   { head: "mode", cell: ({ mode, onFailure }) => (onFailure ? `${mode}, ${onFailure}` : mode) },
-  { head: "to receive", cell: ({ depth }) => depth, align: "right" },
+  { head: "to receive", cell: ({ depth, estimated }) => showEstimate(depth, estimated), align: "right" },
   {
     head: "in flight",
-    cell: ({ inFlight, maxInFlight }) => `${inFlight}${maxInFlight ? ` of ${maxInFlight}` : ""}`,
+    cell: ({ inFlight, maxInFlight, estimated }) =>
+      `${showEstimate(inFlight, estimated)}${maxInFlight ? ` of ${maxInFlight}` : ""}`,
     align: "right",
   },
   { head: "lag", cell: ({ lagMs }) => showAge(lagMs), align: "right" },
@@ -127,7 +128,7 @@ function list(): Command {
     .addHelpText(
       "after",
       `
-It counts what it shows: look every few seconds, not in a loop.
+Up to 10,000 messages and 1,000 batches of a consumer are counted; ≈ marks an estimate.
 
 Examples:
   pgque consumer list
@@ -259,7 +260,8 @@ function remove(): Command {
 async function hasLeft(consumers: Consumers, queue: string, name: string): Promise<string> {
   const found = (await consumers.list(queue)).find((one) => one.name === name);
   if (found === undefined) throw missing(queue, name);
-  return `${counted(found.depth, "message")} to receive, ${found.inFlight} in flight`;
+  const about = found.estimated ? "about " : "";
+  return `${about}${counted(found.depth, "message")} to receive, ${found.inFlight} in flight`;
 }
 
 function missing(queue: string, name: string): Error {

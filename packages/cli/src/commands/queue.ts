@@ -8,7 +8,7 @@ import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printLine, printList, printResult } from "../output/print.ts";
 import { type ConsumerRecord, consumerRecord, type QueueRecord, queueRecord } from "../output/records.ts";
 import type { Column } from "../output/table.ts";
-import { counted, shellWord, showBytes, showTime } from "../output/text.ts";
+import { counted, shellWord, showBytes, showEstimate, showTime } from "../output/text.ts";
 import { readSettings, showSettings, withSettings } from "./queue-settings.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {}
@@ -91,8 +91,8 @@ Examples:
 
 const consumerColumns: Column<ConsumerRecord>[] = [
   { head: "consumer", cell: ({ consumer }) => consumer },
-  { head: "to receive", cell: ({ depth }) => depth, align: "right" },
-  { head: "in flight", cell: ({ inFlight }) => inFlight, align: "right" },
+  { head: "to receive", cell: ({ depth, estimated }) => showEstimate(depth, estimated), align: "right" },
+  { head: "in flight", cell: ({ inFlight, estimated }) => showEstimate(inFlight, estimated), align: "right" },
   { head: "lag", cell: ({ lagMs }) => showAge(lagMs), align: "right" },
   { head: "state", cell: ({ paused }) => (paused ? "paused" : "") },
 ];

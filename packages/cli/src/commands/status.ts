@@ -3,6 +3,7 @@ import type { Client } from "pg";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
 import { withJson } from "../options.ts";
 import { type JsonFlags, printLine, printResult } from "../output/print.ts";
+import { showEstimate } from "../output/text.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {}
 
@@ -15,7 +16,7 @@ interface Status {
   needs: string;
   serves: boolean;
   roles: string[];
-  queues: { queue: string; consumerCount: number; depth: number | null; deadLetters: number }[];
+  queues: { queue: string; consumerCount: number; depth: number | null; estimated: boolean; deadLetters: number }[];
 }
 
 const more = `
@@ -60,9 +61,12 @@ async function read(client: Client, schema: string): Promise<Status> {
   const { rows: queues } = await client.query<Status["queues"][number]>(
     `select q.queue_name as queue,
             q.consumers as "consumerCount",
-            (select max(c.depth)::float8 from ${quoted}.consumer_status(q.queue_name) c) as depth,
+            max(c.depth)::float8 as depth,
+            coalesce(bool_or(c.estimated), false) as estimated,
             q.dead_letters::float8 as "deadLetters"
        from ${quoted}.queue_status() q
+       left join ${quoted}.consumer_status() c on c.queue_name = q.queue_name
+      group by q.queue_name, q.consumers, q.dead_letters
       order by 1`,
   );
   return { ...none, roles: roles.map(({ role_name }) => role_name), queues };
@@ -86,7 +90,11 @@ async function print(found: Status, place: string, flag: string): Promise<void> 
       [
         { head: "queue", cell: (row) => row.queue },
         { head: "consumers", cell: (row) => row.consumerCount, align: "right" },
-        { head: "depth", cell: (row) => row.depth, align: "right" },
+        {
+          head: "depth",
+          cell: (row) => (row.depth === null ? null : showEstimate(row.depth, row.estimated)),
+          align: "right",
+        },
         { head: "dead letters", cell: (row) => row.deadLetters, align: "right" },
       ],
       queues,

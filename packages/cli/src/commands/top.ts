@@ -45,8 +45,8 @@ A line for each consumer of each queue:
 
 Above them: who holds back the xmin horizon most. Keys: q quits, r reverses the order, others sort as the last line says.
 
-A refresh is one query, in a read-only transaction: queue_status and consumer_status, which count the messages that wait, and the catalog
-views of the horizon. The server rests for as long as it took at least. One that takes longer than --timeout is cancelled, since it would
+A refresh is one query, in a read-only transaction: queue_status, consumer_status (which estimates depths above 10,000, shown with ≈), and the
+catalog views of the horizon. The server rests for as long as it took at least. One that takes longer than --timeout is cancelled, since it would
 hold the horizon itself; where the server does not even say that, the screen does, and it connects again. It needs the role SCHEMA_reader.
 
 Where the output is no terminal, or with --once, it prints one snapshot and ends; with --json an object, or without --once a line at each

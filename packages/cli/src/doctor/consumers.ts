@@ -6,6 +6,7 @@ interface Consumer {
   queue_name: string;
   consumer: string;
   depth: number;
+  estimated: boolean;
   lag_ms: number | null;
   unreceived_ms: number | null;
   in_flight: number;
@@ -19,7 +20,7 @@ export const consumersCheck: Check = {
   async run({ client, quoted, lagMs }) {
     const { rows } = await client.query<Consumer>(
       `select queue_name, consumer, depth::float8, extract(epoch from clock_timestamp() - oldest_at)::float8 * 1000 as lag_ms,
-              extract(epoch from clock_timestamp() - received_at)::float8 * 1000 as unreceived_ms, in_flight::float8, paused
+              extract(epoch from clock_timestamp() - received_at)::float8 * 1000 as unreceived_ms, in_flight::float8, paused, estimated
          from ${quoted}.consumer_status()`,
     );
     if (rows.length === 0) return [ok("there is no consumer")];
@@ -34,7 +35,7 @@ export const consumersCheck: Check = {
 function consumerFinding(of: Consumer, lagMs: number, quoted: string, literal: (name: string) => string): Finding {
   const severity = of.lag_ms === null ? "ok" : severityOf(of.lag_ms, lagMs);
   if (of.lag_ms === null || severity === "ok") return ok(`consumer ${JSON.stringify(of.consumer)} keeps up`);
-  const waiting = `${showCount(of.depth)} ${of.depth === 1 ? "message waits" : "messages wait"}, the oldest for ${showAge(of.lag_ms)}`;
+  const waiting = `${of.estimated ? "≈" : ""}${showCount(of.depth)} ${of.depth === 1 ? "message waits" : "messages wait"}, the oldest for ${showAge(of.lag_ms)}`;
   const found = `consumer ${JSON.stringify(of.consumer)} of queue ${JSON.stringify(of.queue_name)}: ${waiting}`;
   const which = [of.queue_name, of.consumer].map(literal).join(", ");
   if (of.paused) {

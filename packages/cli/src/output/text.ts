@@ -22,6 +22,9 @@ export function showCount(count: number): string {
   return count.toLocaleString("en-US", { maximumFractionDigits: 0 });
 }
 
+/** A number that may be an estimate. */
+export const showEstimate = (count: number, estimated: boolean): string => `${estimated ? "≈" : ""}${count}`;
+
 /** A size in bytes, for a person. */
 export function showBytes(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB"];

@@ -19,7 +19,12 @@ const rate = (perSecond: number): string =>
 export const columns: readonly Column[] = [
   { key: "n", title: "queue", by: ({ queue }) => queue, show: ({ queue }) => printable(queue) },
   { key: "c", title: "consumer", by: ({ consumer }) => consumer ?? "", show: consumerOf },
-  { key: "d", title: "depth", by: ({ depth }) => depth, show: ({ depth }) => showCount(depth) },
+  {
+    key: "d",
+    title: "depth",
+    by: ({ depth }) => depth,
+    show: ({ depth, estimated }) => `${estimated ? "≈" : ""}${showCount(depth)}`,
+  },
   { key: "i", title: "in/s", by: (l) => l.sentPerSecond, show: (l) => rate(l.sentPerSecond) },
   { key: "o", title: "out/s", by: (l) => l.receivedPerSecond, show: (l) => rate(l.receivedPerSecond) },
   { key: "f", title: "in flight", by: (l) => l.inFlight, show: (l) => showCount(l.inFlight) },

@@ -10,6 +10,8 @@ export interface Line {
   paused: boolean;
   /** Messages that can be received. */
   depth: number;
+  /** Depth or messages in flight are. */
+  estimated: boolean;
   /** What came into the queue since its current segment began. */
   sentPerSecond: number;
   /** What the consumer received in the last minute. */
@@ -32,8 +34,8 @@ export interface Snapshot {
 }
 
 /**
- * Looks once, in one round trip and one read-only transaction. It costs what `queue_status` and `consumer_status` cost: they count the
- * messages that wait, by index, so a backlog of millions makes it slow.
+ * Looks once, in one round trip and one read-only transaction. It costs what `queue_status` and `consumer_status` cost: some
+ * milliseconds a queue.
  *
  * @param timeoutMs longer than that it would hold the horizon itself: the server cancels it
  */
@@ -41,7 +43,7 @@ export async function takeSnapshot(client: Client, quoted: string, timeoutMs: nu
   const results = (await client.query(`
     begin read only;
     set local statement_timeout = '${timeoutMs}ms';
-    -- compiling costs more than it saves in queries that are planned anew for each queue
+    -- what joins functions is taken to be expensive
     set local jit = off;
     select (select coalesce(json_agg(l), '[]') from (${linesSql(quoted)}) l) as lines,
            (select coalesce(json_agg(h), '[]') from (
@@ -55,6 +57,7 @@ export async function takeSnapshot(client: Client, quoted: string, timeoutMs: nu
 function linesSql(quoted: string): string {
   return `
     select s.queue_name as "queue", c.consumer, coalesce(c.paused, false) as "paused", coalesce(c.depth, 0) as "depth",
+           coalesce(c.estimated, false) as "estimated",
            s.sent_per_second as "sentPerSecond", coalesce(c.received_per_second, 0) as "receivedPerSecond",
            coalesce(c.in_flight, 0) as "inFlight", extract(epoch from clock_timestamp() - c.oldest_at)::float8 * 1000 as "lagMs",
            s.delayed, s.dead_letters as "deadLetters", s.bytes

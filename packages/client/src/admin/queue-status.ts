@@ -41,12 +41,14 @@ export interface ConsumerStatus {
   openBatches: number;
   /** The last receive that found something; null when there was none that is still known. */
   receivedAt: Date | null;
-  /** In the last minute. */
+  /** In the last minute, or in the last 100 receives of each lane if the minute had more. */
   receivedPerSecond: number;
   /** Messages passed over because they had expired, since it subscribed. */
   expired: number;
   /** By itself or with its queue. */
   paused: boolean;
+  /** `depth`, or `inFlight` and `openBatches`, are estimates: 10,000 messages and 1,000 batches are counted. */
+  estimated: boolean;
 }
 
 /** How a consumer receives, as it is in the database; null: no limit. */

@@ -52,7 +52,7 @@ export async function consumerStatus(
     (s) => `
       select queue_name, consumer, depth::text, ${epochMs("oldest_at")} as oldest_ms,
              ${epochMs("clock_timestamp() - oldest_at")} as lag_ms, in_flight::text, open_batches::text,
-             ${epochMs("received_at")} as received_ms, received_per_second::text, expired::text, paused::text
+             ${epochMs("received_at")} as received_ms, received_per_second::text, expired::text, paused::text, estimated::text
         from ${s}.consumer_status(queue => $1)`,
     [queue],
     { ...(queue !== null && { queue }), repeatable: true, signal },
@@ -69,6 +69,7 @@ export async function consumerStatus(
     receivedPerSecond: Number(row["received_per_second"]),
     expired: Number(row["expired"]),
     paused: row["paused"] === "true",
+    estimated: row["estimated"] === "true",
   }));
 }
 
