@@ -10,7 +10,9 @@ import path from "node:path";
 import { docker, startEngine } from "./services/docker.mjs";
 import { install } from "./services/debian.mjs";
 import { fetchPgmq } from "./services/pgmq.mjs";
+import { postgresOfTrixie } from "./services/trixie.mjs";
 
+const postgres15 = "/usr/lib/postgresql/15/bin";
 const pgqSql = "/usr/share/postgresql/15/contrib/pgq_pl_only.sql";
 
 /** Program, or another file → the package that has it. */
@@ -21,7 +23,8 @@ const programs = {
   docker: "docker.io",
   dockerd: "docker.io",
   busybox: "busybox-static",
-  "/usr/lib/postgresql/15/bin/postgres": "postgresql-15",
+  [`${postgres15}/postgres`]: "postgresql-15",
+  patchelf: "patchelf",
   [pgqSql]: "postgresql-15-pgq3",
   pip3: "python3-pip",
   faketime: "faketime",
@@ -57,7 +60,9 @@ try {
   process.env["DOCKER_HOST"] = engine.host;
   ensureImage();
   const sqlFiles = { PGQUE_TEST_PGQ_SQL: pgqSql, PGQUE_TEST_PGMQ_SQL: fetchPgmq(folder) };
-  process.exitCode = await run(process.argv.slice(2), { PGQUE_TEST_IMAGE: image, ...sqlFiles, ...engine.variables });
+  const stock = { PGQUE_TEST_STOCK_15: postgres15, PGQUE_TEST_STOCK_17: postgresOfTrixie() };
+  const variables = { PGQUE_TEST_IMAGE: image, ...sqlFiles, ...stock, ...engine.variables };
+  process.exitCode = await run(process.argv.slice(2), variables);
 } finally {
   await engine.stop();
   rmSync(folder, { recursive: true, force: true });

@@ -1,4 +1,4 @@
-import { startPostgres, type Major } from "@pgque/postgres";
+import { startPostgres, type Major, type PostgresOptions } from "@pgque/postgres";
 import { install } from "@pgque/sql";
 import { Client } from "pg";
 import { memoryFolder } from "./memory.ts";
@@ -11,6 +11,8 @@ declare module "vitest" {
   interface ProvidedContext {
     /** Connects to the maintenance database of the run's server, as a superuser. */
     serverUrl: string;
+    /** When the schema in the template was installed, in milliseconds since 1970. */
+    installedAtMs: number;
   }
 }
 
@@ -22,7 +24,10 @@ interface TestServer {
 /** Settings of every server that tests run on: they wait for events, so nothing needs to be durable or slow. */
 export const testSettings = { max_connections: 200, max_prepared_transactions: 20, wal_level: "logical" };
 
-/** One server for the whole run: embedded, or the one of DATABASE_URL, or a container with PGQUE_TEST_SERVER=testcontainers. */
+/**
+ * One server for the whole run: embedded, or the one of DATABASE_URL, or a container with PGQUE_TEST_SERVER=testcontainers. With
+ * PGQUE_TEST_BIN every server of the run is of the programs in that folder.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const server = await testServer();
   try {
@@ -32,6 +37,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
     throw error;
   }
   project.provide("serverUrl", server.url);
+  project.provide("installedAtMs", Date.now());
   return () => server.stop();
 }
 
@@ -39,8 +45,14 @@ async function testServer(): Promise<TestServer> {
   if (process.env["PGQUE_TEST_SERVER"] === "testcontainers") return container();
   const given = process.env["DATABASE_URL"];
   if (given) return { url: given, stop: () => dropTemplate(given) };
+  return startPostgres({ ...testServers(), settings: testSettings });
+}
+
+/** What every server of a run is started with, unless a test says otherwise. */
+export function testServers(bin = process.env["PGQUE_TEST_BIN"]): PostgresOptions {
   const major = Number(process.env["PGQUE_TEST_POSTGRES"] ?? 17) as Major;
-  return startPostgres({ major, settings: testSettings, ...inMemory() });
+  // as installed, with its own defaults: durable, too
+  return { ...(bin === undefined ? { major } : { bin, durable: true }), ...inMemory() };
 }
 
 async function container(): Promise<TestServer> {

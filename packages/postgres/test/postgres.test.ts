@@ -92,3 +92,9 @@ test("a major that there is no binary of is refused", async () => {
     "expected `major` to be one of 14, 15, 16, 17, 18, got: 9",
   );
 });
+
+test("a folder without a server in it is no `bin`", async () => {
+  await expect(startPostgres({ bin: folder })).rejects.toThrow(
+    `expected \`bin\` to be a folder with a PostgreSQL server, got: ${folder}`,
+  );
+});
