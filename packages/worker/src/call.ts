@@ -73,9 +73,10 @@ export class Call {
     late: (outcomes: readonly Outcome[]) => void,
     ending: AbortSignal,
   ): Promise<readonly Outcome[] | undefined> {
-    const leave = await Places.of(this.#pgque.pool).take(ending);
+    const { watch } = this.#options;
+    const leave = await watch.awaits("connection", Places.of(this.#pgque.pool).take(ending));
     if (leave === undefined) return undefined;
-    const transaction = await this.#beginTransaction(ending);
+    const transaction = await watch.awaits("connection", this.#beginTransaction(ending));
     if (transaction === undefined) {
       leave();
       return undefined;

@@ -85,7 +85,10 @@ export class Fetcher {
       stopKeeping = this.#heartbeat.keep(worker);
     };
     try {
-      const received = await receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, onLeased);
+      const received = await this.#options.watch.awaits(
+        "receiving",
+        receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, onLeased),
+      );
       const { batch, count } = received;
       this.#options.watch.received(count);
       if (batch.id !== null) this.#executor.take(new OpenBatch(batch.id, worker, count), batch);

@@ -19,6 +19,8 @@ export interface Listener {
   readonly options: Pick<ResolvedOptions, "answerTimeoutMs" | "log">;
   /** Something was sent to its queue, or the connection has come or gone: whoever sleeps has to think again. */
   wake(): void;
+  /** Whether the connection is there; true also where nothing would be heard on it. */
+  hears?(isThere: boolean): void;
 }
 
 /** The channel that the senders of a queue notify. */
@@ -54,6 +56,7 @@ export class Line {
   join(listener: Listener): void {
     this.#listeners.add(listener);
     if (this.#isDeaf) this.#sayDeaf(listener);
+    listener.hears?.(this.#isDeaf || this.ear !== undefined);
     if (this.#listeners.size > 1) return;
     this.#over = new AbortController();
     void this.#listen(this.#over.signal);
@@ -83,6 +86,7 @@ export class Line {
         if (ear === undefined) {
           if (!this.#isDeaf) for (const listener of this.#listeners) this.#sayDeaf(listener);
           this.#isDeaf = true;
+          this.#tell();
           await pause(this.#deafMs, over);
           continue;
         }
@@ -110,7 +114,12 @@ export class Line {
     this.#changed();
   }
 
+  #tell(): void {
+    for (const listener of this.#listeners) listener.hears?.(this.#isDeaf || this.ear !== undefined);
+  }
+
   #changed(): void {
+    this.#tell();
     this.#onSession();
     this.#wake(this.#listeners);
   }

@@ -139,7 +139,7 @@ export class Settler {
     let mayBeDone = false;
     while (!this.#over.aborted) {
       try {
-        const settled = await answered(answerTimeoutMs, call);
+        const settled = await watch.awaits("settling", answered(answerTimeoutMs, call));
         watch.answered("settling");
         // after a failure it may be an earlier call's own doing
         if (settled || mayBeDone) return "settled";

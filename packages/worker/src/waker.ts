@@ -85,6 +85,10 @@ export class Waker implements Listener {
     await notified;
   }
 
+  hears(isThere: boolean): void {
+    this.options.watch.hears(isThere);
+  }
+
   wake(): void {
     this.#notifications += 1;
     this.#notice.give();

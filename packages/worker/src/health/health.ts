@@ -1,6 +1,6 @@
-import { PgqueError } from "@pgque/client";
+import { isPgqueError, PgqueError } from "@pgque/client";
 import type { Part } from "../events/worker-events.ts";
-import type { Failing, Watch } from "./watch.ts";
+import type { Awaited, Failing, Watch } from "./watch.ts";
 
 /** Where a worker is between `start()` and the end of `stop()`. */
 export type WorkerState = "idle" | "starting" | "running" | "stopping" | "stopped";
@@ -32,7 +32,10 @@ export interface WorkerHealth extends Load {
   state: WorkerState;
   /** False: a part of it has ended though nobody stopped it, and only a restart mends that. */
   isLive: boolean;
-  /** Whether it is running, and is answered when it receives, settles and keeps its leases, but for the last `lostAfterMs`. */
+  /**
+   * Whether it is running; is answered when it receives, settles, keeps its leases and fires schedules; has connections for its transactional
+   * handlers, and the one on which it is woken: but for the last `lostAfterMs`. Not either when its queue or consumer was dropped.
+   */
   isReady: boolean;
   /** Why it is not live or not ready; empty when it is both. */
   reasons: string[];
@@ -46,8 +49,18 @@ export interface WorkerHealth extends Load {
   waiting: "listening" | "polling" | null;
 }
 
-/** Without these a worker is no use; what it does not maintain or fire, others do. */
-const needed: ReadonlySet<Part> = new Set<Part>(["receiving", "settling", "heartbeat"]);
+/** Without these a worker is no use; what it does not maintain, others do. */
+const needed: ReadonlySet<Awaited> = new Set<Awaited>([
+  "receiving",
+  "settling",
+  "heartbeat",
+  "scheduling",
+  "connection",
+]);
+
+/** What no time mends: somebody has dropped what it receives from. */
+const isGone = (error: unknown): boolean =>
+  isPgqueError(error, "QUEUE_NOT_FOUND") || isPgqueError(error, "CONSUMER_NOT_FOUND");
 
 const noLoad: Load = { running: 0, oldestRunningMs: null, held: 0, openBatches: 0, unsettledBatches: 0 };
 
@@ -66,8 +79,19 @@ export function healthOf(
   const now = Date.now();
   // what it last heard before it was stopped is over
   const failing = load === undefined ? [] : watch.failing;
-  const lost = failing.filter(({ part, sinceMs }) => needed.has(part) && now - sinceMs >= lostAfterMs);
-  const hindrances = state === "running" ? lost.map((part) => lossOf(part, now)) : [stateReasons[state]];
+  const lost = failing.filter(
+    ({ part, sinceMs, error }) => needed.has(part) && (isGone(error) || now - sinceMs >= lostAfterMs),
+  );
+  const late = [...watch.awaited].filter(([what, sinceMs]) => needed.has(what) && now - sinceMs >= lostAfterMs);
+  const { deafSinceMs = now } = watch;
+  const running = [
+    ...lost.map((part) => lossOf(part, now)),
+    ...late.map(([what, sinceMs]) => waitOf(what, now - sinceMs)),
+    ...(now - deafSinceMs >= Math.max(1, lostAfterMs)
+      ? [`the connection on which it is woken has been missing for ${secondsOf(now - deafSinceMs)} s`]
+      : []),
+  ];
+  const hindrances = state === "running" ? running : [stateReasons[state]];
   const reasons = [...deaths, ...hindrances];
   return {
     ...who,
@@ -90,9 +114,15 @@ const stateReasons: Readonly<Record<Exclude<WorkerState, "running">, string>> = 
   stopped: "it has been stopped",
 };
 
+function waitOf(what: Awaited, ms: number): string {
+  if (what === "connection") return `a handler has waited for a connection of the pool for ${secondsOf(ms)} s`;
+  return `${what} has waited for an answer of the database for ${secondsOf(ms)} s`;
+}
+
+const secondsOf = (ms: number): number => Math.round(ms / 1000);
+
 function lossOf({ part, sinceMs, error }: Failing, nowMs: number): string {
-  const seconds = Math.round((nowMs - sinceMs) / 1000);
-  return `${part} has had no good answer from the database for ${seconds} s: ${textOf(error)}`;
+  return `${part} has had no good answer from the database for ${secondsOf(nowMs - sinceMs)} s: ${textOf(error)}`;
 }
 
 function textOf(error: unknown): string {

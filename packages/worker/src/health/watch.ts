@@ -9,6 +9,9 @@ export interface Failing {
   error: unknown;
 }
 
+/** What is waited for: the answer to a part, a pool's connection for a handler's transaction. */
+export type Awaited = Part | "connection";
+
 /** What the parts of a worker say of themselves: kept for `health()`, and told to listeners. */
 export class Watch {
   readonly events: Events;
@@ -20,6 +23,9 @@ export class Watch {
   readonly #log: Logger;
   readonly #failing = new Map<Part, Failing>();
   readonly #ended = new Map<Part, unknown>();
+  readonly #awaited = new Set<{ what: Awaited; sinceMs: number }>();
+  /** Since when the connection is missing on which it is to be woken; undefined: it is there, or is not to be. */
+  deafSinceMs: number | undefined;
 
   constructor(log: Logger, events: Events = new Events(log)) {
     this.#log = log;
@@ -36,6 +42,30 @@ export class Watch {
     return this.#ended;
   }
 
+  /** Since when each has been waited for that is waited for just now, the longest of each. */
+  get awaited(): ReadonlyMap<Awaited, number> {
+    const longest = new Map<Awaited, number>();
+    // in the order in which they were begun
+    for (const { what, sinceMs } of this.#awaited) if (!longest.has(what)) longest.set(what, sinceMs);
+    return longest;
+  }
+
+  /** Notes that it is waited for. */
+  async awaits<T>(what: Awaited, answer: Promise<T>): Promise<T> {
+    const awaited = { what, sinceMs: Date.now() };
+    this.#awaited.add(awaited);
+    try {
+      return await answer;
+    } finally {
+      this.#awaited.delete(awaited);
+    }
+  }
+
+  /** Whether the connection is there on which it is woken, or nothing would be heard on it anyway. */
+  hears(isThere: boolean): void {
+    this.deafSinceMs = isThere ? undefined : (this.deafSinceMs ?? Date.now());
+  }
+
   /** A worker that starts again has nothing to do with what was. */
   begin(): void {
     this.#failing.clear();
@@ -43,6 +73,7 @@ export class Watch {
     this.receivedAtMs = undefined;
     this.heartbeatAtMs = undefined;
     this.waiting = undefined;
+    this.deafSinceMs = undefined;
   }
 
   received(count: number): void {

@@ -28,7 +28,7 @@ export async function startScheduler(
   const { log, clock, watch } = options;
   const isShared = clock === systemClock;
   // one connection that has gone silent is not to keep all schedules waiting
-  const ask: Ask = (call) => answered(options.answerTimeoutMs, call);
+  const ask: Ask = (call) => watch.awaits("scheduling", answered(options.answerTimeoutMs, call));
   const firings = isShared ? sharedFirings(pgque, queue, ask) : ownFirings(pgque, queue, clock, ask);
   const scheduler = new Scheduler(queue, log, firings, (fired) => watch.events.emit("fired", () => fired));
   // a clock that is set by hand knows from now on for whom it has to wait
