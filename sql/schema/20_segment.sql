@@ -101,9 +101,12 @@ begin
     create sequence batch_seq_%1$s maxvalue 134217727 cycle owned by batch_%1$s.id;
     create sequence segment_pointer_%1$s minvalue 0 owned by message_%1$s.txid;
     create sequence lock_attempts_%1$s minvalue 0 owned by message_%1$s.txid;
+    create sequence rest_%1$s minvalue 0 owned by message_%1$s.txid;
   $ddl$, queue_id);
   perform setval(format('segment_pointer_%s', queue_id), pointer_to(0));
   perform setval(format('lock_attempts_%s', queue_id), 0);
+  -- nothing has happened, and nothing is to be done: see 59_rest.sql
+  perform setval(format('rest_%s', queue_id), 4294967295 << 31);
 end
 $$;
 

@@ -26,11 +26,11 @@ begin atomic
     receive,receive_messages,receive_<queue>,batch_queue,extend,ack,ack_<queue>,ack_by_number,ack_strict,nack,snooze,bury,settle,finish_batch,event_retry,
     subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
     subscribe_subconsumer,receive_coop,touch_subconsumer,unsubscribe_subconsumer,
-    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,next_due_at,max_retries,schedule,schedules
+    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,deliver_due,maintain_shared,maintain_queue,queues_to_maintain,next_due_at,max_retries,schedule,schedules
   }'::text[]), 'receive'
   union all
   select unnest('{
-    queue_status,consumer_status,segment_status,worker_status,maintenance_status,lost_batches,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    queue_status,consumer_status,segment_status,worker_status,maintenance_status,maintenance_problems,lost_batches,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
     queue_settings,consumer_settings,peek,follow,find_message,dead_letters,
     maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick
   }'::text[]), 'read'

@@ -1,15 +1,16 @@
--- One step for all delayed messages: deliver what is due, bring near what is due within the hour, and collect when nothing was. Returns how
--- much was done. One session at a time does it; 0 for the others.
-create function maintain_delayed() returns int
+-- Delivers what is due, of whatever queue, and brings near what is due within the hour. Returns how many messages that was. One session at a
+-- time does it; 0 for the others. Call it in a transaction of its own: what is delivered is received once that has committed.
+create function deliver_due() returns int
 language plpgsql
 volatile
+security definer
 set search_path from current
 as $$
 declare
   source text;
   done bigint := 0;
 begin
-  perform require_home();
+  perform require_read_committed('deliver_due'), require_home();
   if not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
     return 0;
   end if;
@@ -21,10 +22,21 @@ begin
       done := done + move_delayed(source, 'near', clock_timestamp() + delayed_near_span());
     end if;
   end loop;
-  if done = 0 then
-    done := collect_delayed('near') + collect_delayed('far');
-  end if;
   return least(done, 2147483647);
+end
+$$;
+
+-- Collects both stores, a step each. Returns how much was done. As deliver_due, one session at a time.
+create function collect_delayed() returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  if not exists (select from filled_delayed_tables()) or not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
+    return 0;
+  end if;
+  return least(collect_delayed('near') + collect_delayed('far'), 2147483647);
 end
 $$;
 

@@ -33,6 +33,19 @@ begin
 end
 $$;
 
+-- The segments of a queue in the order in which they have been truncated, and so filled: a truncation gives a table a new file, whose numbers
+-- go up. Where they do not, once in four billion files, nothing but this order suffers.
+create function segments_by_age(queue_id int) returns setof int
+language sql
+volatile
+set search_path from current
+begin atomic
+  select r.segment
+    from generate_series(0, segment_count(segments_by_age.queue_id) - 1) as r(segment)
+    join pg_class c on c.oid = format('message_%s_%s', queue_id, r.segment)::regclass
+   order by c.relfilenode, r.segment;
+end;
+
 -- Moves the insert pointer when the current segment is full; grows the ring when there is no empty one to move to.
 create function move_pointer(queue_id int) returns boolean
 language plpgsql
@@ -40,44 +53,23 @@ volatile
 set search_path from current
 as $$
 declare
-  pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
-  segments constant int := segment_count(queue_id);
+  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
   next_segment int;
 begin
   if not segment_is_full(queue_id) then
     return false;
   end if;
-  select s into next_segment
-    from generate_series(0, segments - 1) as s
-   where s <> pointer_segment(pointer) and segment_is_ready(queue_id, s)
-   order by s
-   limit 1;
-  if next_segment is not null then
-    perform setval(format('segment_pointer_%s', queue_id), pointer_to(next_segment));
-    return true;
-  end if;
-  -- at the limit of what a batch id can name, the current segment just goes on growing
-  if segments < 1024 then
-    perform grow_ring(queue_id, segments);
+  -- the one that has been empty for longest: so segments are filled in the order of segments_by_age
+  for next_segment in select s from segments_by_age(queue_id) as s where s <> current_segment loop
+    if segment_is_ready(queue_id, next_segment) then
+      perform setval(format('segment_pointer_%s', queue_id), pointer_to(next_segment));
+      return true;
+    end if;
+  end loop;
+  if ring_may_grow(queue_id, current_segment) then
+    perform grow_ring(queue_id, segment_count(queue_id));
   end if;
   return false;
-end
-$$;
-
--- Adds a segment; the pointer moves to it in a later transaction. Gives up when receivers are in its way.
-create function grow_ring(queue_id int, segment int) returns boolean
-language plpgsql
-volatile
-set search_path from current
-set lock_timeout = '20ms'
-as $$
-begin
-  perform create_segment(queue_id, segment);
-  perform generate_functions(queue_id);
-  return true;
-exception
-  when lock_not_available then
-    return false;
 end
 $$;
 
@@ -177,17 +169,19 @@ as $$
 declare
   register constant regclass := format('lock_attempts_%s', queue_id);
   attempts constant bigint := pg_sequence_last_value(register);
-  failures constant bigint := least(attempts & 63, 20);
   now_ms constant bigint := extract(epoch from clock_timestamp()) * 1000;
   next_ms constant bigint := attempts >> 6;
+  -- a segment that is truncated meanwhile says nothing about the one that a reader holds: only time makes failures forgotten
+  failures constant bigint := case when now_ms > next_ms + 60000 then 0 else least(attempts & 63, 20) end;
   -- a time later than any that is set here: the clock has stepped back
   may_wait constant boolean := now_ms >= next_ms or next_ms > now_ms + 30000;
 begin
+  -- an attempt that fails costs transaction ids, a look none
+  if not may_wait and segment_is_in_use(queue_id, segment) then
+    return false;
+  end if;
   execute format('lock table only outcome_%1$s_%2$s, only batch_%1$s_%2$s in access exclusive mode nowait', queue_id, segment);
   execute format('lock table only message_%s_%s in access exclusive mode %s', queue_id, segment, case when not may_wait then 'nowait' end);
-  if failures > 0 then
-    perform setval(register, 0);
-  end if;
   return true;
 exception
   when lock_not_available then
@@ -197,6 +191,22 @@ exception
     return false;
 end
 $$;
+
+-- Another transaction holds a lock on one of the tables of a segment.
+create function segment_is_in_use(queue_id int, segment int) returns boolean
+language sql
+volatile
+set search_path from current
+begin atomic
+  select exists (
+    select from pg_locks l
+     where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
+       and l.database = (select d.oid from pg_database d where d.datname = current_database())
+       and l.relation = any (array(
+         select format('%s_%s_%s', kind, segment_is_in_use.queue_id, segment_is_in_use.segment)::regclass::oid from unnest('{message,batch,outcome}'::text[]) as kind
+       ))
+  );
+end;
 
 -- Truncates one segment if it is drained. True: its space is given back when this transaction commits.
 create function truncate_segment(queue_id int, segment int) returns boolean
@@ -256,8 +266,11 @@ begin
 end
 $$;
 
--- Truncates the first segment that is drained. Only one: the lock on it is held until the transaction ends. Comes after move_pointer, so
--- that the pointer never moves to a segment that this very transaction truncates.
+-- Truncates a segment that is drained. Only one: the lock on it is held until the transaction ends. Comes after move_pointer, so that the
+-- pointer never moves to a segment that this very transaction truncates.
+--
+-- The oldest is looked at first: while a consumer has not received it, or retention keeps it, the same is true of all that came after it.
+-- Then the others for a moment, in any order, so that each has its turn.
 create function truncate_drained(queue_id int) returns boolean
 language plpgsql
 volatile
@@ -265,12 +278,28 @@ set search_path from current
 as $$
 declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  started constant timestamptz := clock_timestamp();
+  looked int := 0;
   segment int;
 begin
-  for segment in select s from generate_series(0, segment_count(queue_id) - 1) as s where s <> current_segment loop
-    if segment_bytes(queue_id, segment) > 0 and truncate_segment(queue_id, segment) then
+  for segment in
+    select f.segment
+      from (
+        select s as segment, row_number() over () as age
+          from segments_by_age(queue_id) as s
+         where s <> current_segment and segment_bytes(queue_id, s) > 0
+      ) f
+     order by case when f.age > 1 then random() else -1 end
+  loop
+    if segment_kept_until(queue_id, segment) is not null or not segment_is_received(queue_id, segment) then
+      return false;
+    end if;
+    if truncate_segment(queue_id, segment) then
       return true;
     end if;
+    looked := looked + 1;
+    -- at two at least: the oldest may be in somebody's hands for hours
+    exit when looked > 1 and clock_timestamp() - started > interval '20 ms';
   end loop;
   return false;
 end

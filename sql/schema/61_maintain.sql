@@ -1,5 +1,8 @@
--- Maintenance has no daemon: every worker calls maintain about once a second, and pg_cron or any scheduler may as well. It is
--- cheap when there is nothing to do, and safe at any rate from any number of sessions: one of them does the work of a queue.
+-- Maintenance has no daemon: every worker calls it about once a second, and pg_cron or any scheduler may as well. It is cheap when there
+-- is nothing to do, and safe at any rate from any number of sessions: one of them does the work.
+--
+-- It has three parts, which workers and maintain_all call in a transaction each, so that none holds up or rolls back another:
+-- deliver_due, maintain_queue for each queue that queues_to_maintain names, and maintain_shared. maintain does all three in one.
 
 -- So many queues are looked at in one transaction at most: it keeps some twenty locks of each until it ends, and the server has room for
 -- some six thousand unless it is told otherwise (max_locks_per_transaction).
@@ -8,10 +11,82 @@ language sql
 immutable
 return 100;
 
+-- So long at most before the queues that are left are for the next call: it holds the lock of delayed messages.
+create function maintained_time_max() returns interval
+language sql
+immutable
+return interval '250 ms';
+
+-- What is no queue's: truncates what has run out of heartbeats, dedupe keys and firings, and collects the stores of delayed messages. Returns
+-- the number of things done. What is truncated is locked until the transaction ends, so it does one thing at a time.
+create function maintain_shared() returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  done int;
+begin
+  perform require_read_committed('maintain_shared'), require_home();
+  done := rotate_heartbeats() + rotate_dedupe() + rotate_firings();
+  return case when done > 0 then done else collect_delayed() end;
+end
+$$;
+
+-- Moves the pointer of a queue on, or truncates one segment. done: how many things. locks: the transaction now holds a lock for which
+-- receivers wait. The caller holds the lock "maintain" of the queue. What fails is noted, and stops nothing else.
+create function rotate_queue(queue_id int, out done int, out locks boolean)
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  segments constant int := segment_count(queue_id);
+begin
+  done := check_lag(queue_id) + move_pointer(queue_id)::int;
+  locks := segment_count(queue_id) > segments;
+  if not locks and not is_backing_off(queue_id, 'truncate') then
+    begin
+      locks := truncate_drained(queue_id);
+    exception
+      when others then
+        perform note_problem(rotate_queue.queue_id, 'truncate', sqlstate, sqlerrm);
+    end;
+  end if;
+  done := done + locks::int;
+end
+$$;
+
+-- Recovers and rotates one queue, if it does not rest. Returns the number of things done. One session at a time does it; 0 for the others.
+create function maintain_queue(queue text) returns int
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  of_queue constant int := require_queue(queue);
+  activity constant bigint := activity_of(of_queue);
+  done int;
+begin
+  perform require_read_committed('maintain_queue'), require_home();
+  if not needs_maintenance(of_queue) or not pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
+    return 0;
+  end if;
+  perform notify_listeners(of_queue);
+  done := recover(of_queue) + (rotate_queue(of_queue)).done;
+  if done = 0 then
+    perform note_rest(of_queue, activity);
+  end if;
+  return done;
+end
+$$;
+
 -- Delivers what has become due, for whatever queue, then recovers and rotates one queue, or without an argument all of them, up to a
--- hundred. Returns the number of things done. A truncation's lock is held until the transaction ends, so it is the last thing done. The
--- queues that were not looked at are for the next call; the order changes, so that none waits for ever. maintain_all does each in a
--- transaction of its own.
+-- hundred and for about a quarter of a second. Returns the number of things done. A truncation's lock is held until the transaction ends,
+-- so it is the last thing done. The queues that were not looked at are for the next call; the order changes, so that none waits for ever.
+-- maintain_all does each in a transaction of its own.
 create function maintain(queue text default null) returns int
 language plpgsql
 volatile
@@ -19,37 +94,39 @@ security definer
 set search_path from current
 as $$
 declare
-  of_queue int;
-  segments int;
+  started constant timestamptz := clock_timestamp();
+  of_queue record;
+  recovered int;
+  rotated record;
   done int;
 begin
   perform require_read_committed('maintain');
   if queue is not null then
     perform require_queue(queue);
   end if;
-  done := rotate_heartbeats() + rotate_dedupe() + rotate_firings();
-  if done > 0 then
-    -- what was truncated is locked until the transaction ends, for heartbeats, senders and whoever asks who is alive
-    return done;
-  end if;
-  done := maintain_delayed();
+  done := deliver_due();
   for of_queue in
-    select q.id from queue q where maintain.queue is null or q.name = maintain.queue order by random() limit maintained_at_once_max()
+    select q.id, activity_of(q.id) as activity
+      from queue q
+     where (maintain.queue is null or q.name = maintain.queue) and needs_maintenance(q.id)
+     order by random()
+     limit maintained_at_once_max()
   loop
-    if pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
-      segments := segment_count(of_queue);
-      perform notify_listeners(of_queue);
-      done := done + recover(of_queue) + check_lag(of_queue) + move_pointer(of_queue)::int;
-      if segment_count(of_queue) > segments then
-        -- its receivers wait until the transaction ends
-        return done + 1;
+    if pg_try_advisory_xact_lock(lock_key('maintain', of_queue.id)) then
+      perform notify_listeners(of_queue.id);
+      recovered := recover(of_queue.id);
+      rotated := rotate_queue(of_queue.id);
+      done := done + recovered + rotated.done;
+      if rotated.locks then
+        return done;
       end if;
-      if truncate_drained(of_queue) then
-        return done + 1;
+      if recovered + rotated.done = 0 then
+        perform note_rest(of_queue.id, of_queue.activity);
       end if;
     end if;
+    exit when clock_timestamp() - started > maintained_time_max();
   end loop;
-  return done;
+  return done + maintain_shared();
 end
 $$;
 
@@ -62,7 +139,7 @@ begin atomic
   select coalesce(array_agg(q.name order by q.name), '{}') from queue q;
 end;
 
--- Maintains every queue, each in a transaction of its own: for pg_cron, or any scheduler. A procedure that commits has no settings of its
+-- All of maintenance, each part and each queue in a transaction of its own: for pg_cron, or any scheduler. A procedure that commits has no settings of its
 -- own, so the schema is written into it.
 do $do$
 begin
@@ -70,10 +147,13 @@ begin
 declare
   of_queue text;
 begin
-  foreach of_queue in array %1$s.queue_names() loop
-    perform %1$s.maintain(of_queue);
+  perform %1$s.deliver_due();
+  commit;
+  foreach of_queue in array %1$s.queues_to_maintain(%1$s.queue_names()) loop
+    perform %1$s.maintain_queue(of_queue);
     commit;
   end loop;
+  perform %1$s.maintain_shared();
 end
 $body$, quote_ident(current_schema())));
 end

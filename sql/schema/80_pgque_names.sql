@@ -31,7 +31,7 @@ create function maint_retry_events() returns int
 language sql
 security definer
 set search_path from current
-return maintain_delayed();
+return deliver_due();
 
 -- There are no ticks. What schedules them goes on working, and as there it notifies who listens for a queue that has something: PgQue's
 -- clients raise no idle flag (33_wake.sql), so that senders do not know of them. maintain does it, too.

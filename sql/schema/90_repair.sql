@@ -146,7 +146,7 @@ begin
   if pointer_segment(pg_sequence_last_value(pointer)) < segment_count(queue_id) is not true then
     perform setval(pointer, pointer_to(0));
   end if;
-  perform setval(format('lock_attempts_%s', queue_id), 0);
+  perform setval(format('lock_attempts_%s', queue_id), 0), setval(format('rest_%s', queue_id), 0);
 
   perform keep_messages(queue_id);
   execute format($sql$

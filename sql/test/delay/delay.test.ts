@@ -158,6 +158,8 @@ describe("delivery", () => {
 
   test("with nothing due writes nothing, not even a transaction id", async () => {
     await sendLater(a, "later", { delay: "1 min" });
+    // remembers that the queue rests, once
+    await maintain(a);
     await a.query("begin");
     await maintain(a);
     const { rows: xid } = await a.query("select pg_current_xact_id_if_assigned() as id");

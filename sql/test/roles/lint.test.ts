@@ -122,7 +122,7 @@ test("every function with the owner's rights that takes a queue or a batch, and 
           and not 'pgque.caller'::regtype = any (p.proargtypes)`,
     ),
     // anybody may rotate, recover and deliver what is due: that is what every worker does
-  ).toEqual(["pgque.maintain(text)"]);
+  ).toEqual(["pgque.maintain(text)", "pgque.maintain_queue(text)"]);
 });
 
 test("no function with a setting has its statements compiled, but for the two that touch one row", async () => {

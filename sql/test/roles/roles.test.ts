@@ -85,6 +85,10 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "heartbeat('w')",
     "hold_session('s')",
     "maintain()",
+    "deliver_due()",
+    "maintain_shared()",
+    "maintain_queue('q')",
+    "queues_to_maintain('{q}')",
     "maintain('q')",
     "next_due_at()",
     // no queue has this number: nothing to protect
@@ -99,6 +103,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "segment_status('q')",
     "worker_status()",
     "maintenance_status()",
+    "maintenance_problems()",
     "lost_batches()",
     "status()",
     "get_queue_info('q')",

@@ -68,6 +68,8 @@ test("one transaction looks at so many queues at most: it keeps locks of each, a
   await a.query("call pgque.maintain_all()");
   const seen = new Set<string>();
   await until(async () => {
+    // a queue that rests is not looked at
+    for (const queue of queues) await a.query("select pgque.send($1, 'x')", [queue]);
     await a.query("begin");
     await a.query("select pgque.maintain()");
     const { rows } = await a.query(
@@ -89,19 +91,19 @@ test("maintain_all maintains every queue, each in a transaction of its own", asy
 });
 
 test("a truncation of heartbeats is the last thing done, too: living workers wait for its lock", async () => {
+  await a.query("call pgque.maintain_all()");
   await a.query(
     "insert into pgque.heartbeat (segment, worker, alive_until) values (1, 'gone', clock_timestamp() - interval '1 hour')",
   );
   await a.query(
     "select setval('pgque.heartbeat_pointer', ((extract(epoch from clock_timestamp()) - 660) * 1000)::bigint << 10)",
   );
+  await drainedQueue("four");
+  const beats = async (): Promise<number | null> => (await a.query("select from pgque.heartbeat")).rowCount;
   const current = async (): Promise<number> =>
-    (await a.query("select pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1')) as n")).rows[0].n;
-  await a.query("select pgque.maintain('one')");
-  expect((await a.query("select from pgque.heartbeat")).rowCount).toBe(0);
-  expect(await current()).toBe(0);
-  await until(async () => {
-    await a.query("select pgque.maintain('one')");
-    return (await current()) !== 0;
-  }, "the pointer moves on");
+    (await a.query("select pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_4')) as n")).rows[0].n;
+  await a.query("select pgque.maintain('four')");
+  expect([await current(), await beats()], "a segment is truncated, and holds a lock").toEqual([1, 1]);
+  await a.query("select pgque.maintain('four')");
+  expect(await beats()).toBe(0);
 });

@@ -15,7 +15,7 @@ afterEach(() => database.drop());
 test("what everybody is done with is kept for the retention, and a consumer from an earlier time gets it again", async () => {
   await makeQueue(a, ["c"], { retention: "1 hour" });
   const sent: string[] = [];
-  for (const round of ["one", "two", "three", "four"]) {
+  for (const round of ["one", "two", "three", "four", "five", "six"]) {
     sent.push(...(await fillSegment(a, round)));
     await drain(a);
     for (let i = 0; i < 3; i++) await maintain(a);

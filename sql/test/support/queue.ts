@@ -30,7 +30,9 @@ export async function fillRing(client: pg.Client, segments: number): Promise<str
   const sent: string[] = [];
   for (let i = 0; i < segments; i += 1) {
     sent.push(...(await fillSegment(client, `segment ${i}`)));
-    // grows the ring, then moves on
+    const { bytes } = await ring(client);
+    // a ring grows by itself only when its current segment holds as much as all others
+    if (bytes.every((size) => size > 0)) await client.query("select pgque.grow_ring(1, $1)", [bytes.length]);
     await maintain(client);
     await maintain(client);
   }
