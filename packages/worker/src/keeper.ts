@@ -26,8 +26,9 @@ interface Kept {
 }
 
 /**
- * Maintains the queues of all workers of a `Pgque` in turn, each at its interval, and one of them when a delayed message becomes due: that
- * delivers those of whatever queue. Every process does; one at a time does the work of a queue.
+ * Maintains the queues of all workers of a `Pgque` in turn, each at its interval, and delivers what is delayed when it becomes due, of
+ * whatever queue. A round has parts, each a call of its own, so that none holds up or undoes another: what is due is delivered, then each
+ * queue is maintained that does not rest, then what all queues share. Every process does; one at a time does the work.
  */
 export class Keeper {
   readonly #pgque: Pgque;
@@ -37,9 +38,10 @@ export class Keeper {
   #over = new AbortController();
   /** Ends the pause between rounds. */
   #awake = new AbortController();
-  /** When a delayed message becomes due; Infinity: none does soon, or it is being asked. */
+  /** When a delayed message becomes due, or there is more to do; Infinity: none does soon, or it is being asked. */
   #dueAtMs = Number.POSITIVE_INFINITY;
-  #asked: Promise<void> = Promise.resolve();
+  /** Calls that are no queue's and under way, by their part of the round. */
+  readonly #asked = new Map<string, Promise<void>>();
   readonly #askBackoff = new Backoff();
   #hasMore = false;
 
@@ -71,7 +73,7 @@ export class Keeper {
     kept.members.delete(options);
     if (kept.members.size === 0) this.#kept.delete(kept.queue.name);
     if (this.#kept.size === 0) this.#over.abort();
-    await Promise.all([kept.call, this.#asked]);
+    await Promise.all([kept.call, ...this.#asked.values()]);
   }
 
   /** Never rejects; ends with the last queue. */
@@ -88,47 +90,58 @@ export class Keeper {
   async #round(over: AbortSignal): Promise<void> {
     const startedMs = performance.now();
     const due = this.#due(startedMs);
-    if (due.length > 0 || this.#dueAtMs <= startedMs) this.#dueAtMs = Number.POSITIVE_INFINITY;
-    if (due.length === 0) return;
+    if (due.length === 0 && this.#dueAtMs > startedMs) return;
+    this.#dueAtMs = Number.POSITIVE_INFINITY;
     this.#hasMore = false;
+    await this.#ask("deliver", (signal) => this.#deliver(signal));
+    if (due.length > 0) await this.#maintainDue(due, startedMs, over);
+    if (over.aborted) return;
+    if (this.#hasMore) this.#dueAtMs = performance.now() + shortestMs;
+    else await this.#ask("next", (signal) => this.#askWhenDue(signal));
+  }
+
+  async #maintainDue(due: Kept[], startedMs: number, over: AbortSignal): Promise<void> {
+    let atWork: ReadonlySet<string> | undefined;
+    await this.#ask("queues", async (signal) => {
+      const queues = due.map(({ queue }) => queue);
+      atWork = await this.#pgque.runtime.queuesToMaintain(queues, { signal });
+    });
     for (const kept of due) {
       if (over.aborted) return;
-      if (kept.members.size > 0) await this.#patiently(this.#maintain(kept, startedMs));
+      if (kept.members.size > 0) await this.#patiently(this.#maintain(kept, startedMs, atWork));
     }
-    if (this.#hasMore) this.#dueAtMs = performance.now() + shortestMs;
-    else if (!over.aborted) await this.#patiently(this.#ask());
+    if (!over.aborted) await this.#ask("shared", (signal) => this.#maintainShared(signal));
   }
 
   /** The queues whose turn it is. What would come soon after goes with them, so that rounds do not multiply with queues. */
   #due(nowMs: number): Kept[] {
-    const free = Array.from(this.#kept.values())
-      .filter(({ nextAtMs }) => nextAtMs !== Number.POSITIVE_INFINITY)
+    const free = Array.from(this.#kept.values()).filter(({ nextAtMs }) => nextAtMs !== Number.POSITIVE_INFINITY);
+    if (free.every(({ nextAtMs }) => nextAtMs > nowMs)) return [];
+    return free
+      .filter((kept) => kept.nextAtMs <= nowMs + intervalMs(kept) / 2)
       .toSorted((one, other) => one.nextAtMs - other.nextAtMs);
-    if (free.some(({ nextAtMs }) => nextAtMs <= nowMs))
-      return free.filter((kept) => kept.nextAtMs <= nowMs + intervalMs(kept) / 2);
-    // to maintain a queue that is gone would deliver nothing, however often it is tried
-    return this.#dueAtMs <= nowMs ? free.filter(({ backoff }) => backoff.failures === 0).slice(0, 1) : [];
   }
 
   async #patiently(call: Promise<void>): Promise<void> {
     if (!(await deadline(patienceMs).reached(call))) void call.then(() => this.#awake.abort());
   }
 
-  #maintain(kept: Kept, startedMs: number): Promise<void> {
+  #maintain(kept: Kept, startedMs: number, atWork: ReadonlySet<string> | undefined): Promise<void> {
     kept.nextAtMs = Number.POSITIVE_INFINITY;
-    kept.call = this.#maintainOne(kept, startedMs);
+    kept.call = this.#maintainOne(kept, startedMs, atWork);
     return kept.call;
   }
 
   /** The next time counts from the start of the round, so that queues stay together. Never rejects. */
-  async #maintainOne(kept: Kept, startedMs: number): Promise<void> {
+  async #maintainOne(kept: Kept, startedMs: number, atWork: ReadonlySet<string> | undefined): Promise<void> {
     const { queue, members, backoff } = kept;
     try {
-      const done = await answered(answerTimeoutMs(members), (signal) => this.#pgque.maintain(queue, { signal }));
+      const rests = atWork !== undefined && !atWork.has(queue.name);
+      const call = (signal: AbortSignal): Promise<number> => this.#pgque.runtime.maintainQueue(queue, { signal });
+      const done = rests ? 0 : await answered(answerTimeoutMs(members), call);
       backoff.reset();
       answersOf(() => watches(members)).answered("maintenance");
       kept.nextAtMs = startedMs + (done > 0 ? shortestMs : intervalMs(kept));
-      this.#hasMore ||= done > 0;
     } catch (error) {
       kept.nextAtMs = performance.now() + backoff.nextMs();
       const log = shared(() => Array.from(members, (options) => options.log));
@@ -137,22 +150,36 @@ export class Keeper {
     }
   }
 
-  #ask(): Promise<void> {
-    this.#asked = this.#askWhenDue();
-    return this.#asked;
+  /** A part that is no queue's. One that is still under way is not begun again. Never rejects. */
+  async #ask(part: string, work: (signal: AbortSignal) => Promise<void>): Promise<void> {
+    // the last queue may have left meanwhile
+    if (this.#asked.has(part) || this.#kept.size === 0) return;
+    const call = this.#askOnce(work).finally(() => this.#asked.delete(part));
+    this.#asked.set(part, call);
+    await this.#patiently(call);
   }
 
-  /** When the next delayed message becomes due. Never rejects. */
-  async #askWhenDue(): Promise<void> {
+  async #askOnce(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     try {
-      const limitMs = answerTimeoutMs(this.#members());
-      const dueInMs = await answered(limitMs, (signal) => this.#pgque.runtime.nextDueInMs({ signal }));
+      await answered(answerTimeoutMs(this.#members()), work);
       this.#askBackoff.reset();
-      if (dueInMs !== null) this.#dueAtMs = performance.now() + Math.max(dueInMs, shortestMs);
     } catch (error) {
       this.#dueAtMs = performance.now() + this.#askBackoff.nextMs();
-      this.#log.error("asking when something is due failed, will try again", { error });
+      this.#log.error("maintenance of what queues share failed, will try again", { error });
     }
+  }
+
+  async #deliver(signal: AbortSignal): Promise<void> {
+    this.#hasMore = (await this.#pgque.runtime.deliverDue({ signal })) > 0;
+  }
+
+  async #maintainShared(signal: AbortSignal): Promise<void> {
+    if ((await this.#pgque.runtime.maintainShared({ signal })) > 0) this.#hasMore = true;
+  }
+
+  async #askWhenDue(signal: AbortSignal): Promise<void> {
+    const dueInMs = await this.#pgque.runtime.nextDueInMs({ signal });
+    if (dueInMs !== null) this.#dueAtMs = performance.now() + Math.max(dueInMs, shortestMs);
   }
 
   #members(): ResolvedOptions[] {

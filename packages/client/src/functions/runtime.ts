@@ -84,3 +84,33 @@ export async function hasOpenSenders(db: Connection, queue: string): Promise<boo
     (await db.value((s) => `select ${s}.has_open_senders(queue => $1)::text as value`, [queue], { queue })) === "true"
   );
 }
+
+export async function deliverDue(db: Connection, signal?: AbortSignal): Promise<number> {
+  return Number(await db.value((s) => `select ${s}.deliver_due() as value`, [], { repeatable: true, signal }));
+}
+
+export async function maintainShared(db: Connection, signal?: AbortSignal): Promise<number> {
+  return Number(await db.value((s) => `select ${s}.maintain_shared() as value`, [], { repeatable: true, signal }));
+}
+
+export async function maintainQueue(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
+  const done = await db.value((s) => `select ${s}.maintain_queue(queue => $1) as value`, [queue], {
+    queue,
+    repeatable: true,
+    signal,
+  });
+  return Number(done);
+}
+
+export async function queuesToMaintain(
+  db: Connection,
+  queues: readonly string[],
+  signal?: AbortSignal,
+): Promise<Set<string>> {
+  const rows = await db.rows(
+    (s) => `select n.name from unnest(${s}.queues_to_maintain(queues => $1::text::text[])) as n(name)`,
+    [list(queues)],
+    { repeatable: true, signal },
+  );
+  return new Set(rows.map(({ name }) => String(name)));
+}

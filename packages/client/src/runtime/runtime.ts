@@ -154,6 +154,55 @@ export class Runtime {
   }
 
   /**
+   * Delivers what has become due, of whatever queue: the first part of maintenance, in a transaction of its own.
+   *
+   * @returns how many messages
+   * @example
+   * while ((await pgque.runtime.deliverDue()) > 0);
+   */
+  async deliverDue(options: CallOptions = {}): Promise<number> {
+    refuse("deliverDue", problemsOf(options, callChecks));
+    return functions.deliverDue(this.#db, options.signal);
+  }
+
+  /**
+   * Which of these queues have something to maintain. Cheap: it reads three sequences of each.
+   *
+   * @returns their names
+   * @example
+   * const names = await pgque.runtime.queuesToMaintain([orders]);
+   */
+  async queuesToMaintain(queues: readonly QueueRef[], options: CallOptions = {}): Promise<Set<string>> {
+    refuse("queuesToMaintain", problemsOf(options, callChecks));
+    const names = queues.map((queue) => queueOf("queuesToMaintain", queue).name);
+    return functions.queuesToMaintain(this.#db, names, options.signal);
+  }
+
+  /**
+   * Recovers and rotates one queue: the second part of maintenance.
+   *
+   * @returns how many things were done
+   * @example
+   * await pgque.runtime.maintainQueue(orders);
+   */
+  async maintainQueue(queue: QueueRef, options: CallOptions = {}): Promise<number> {
+    refuse("maintainQueue", problemsOf(options, callChecks));
+    return functions.maintainQueue(this.#db, queueOf("maintainQueue", queue).name, options.signal);
+  }
+
+  /**
+   * Gives back what no queue needs any more, of heartbeats, dedupe keys, firings and delayed messages: the last part of maintenance.
+   *
+   * @returns how many things were done
+   * @example
+   * await pgque.runtime.maintainShared();
+   */
+  async maintainShared(options: CallOptions = {}): Promise<number> {
+    refuse("maintainShared", problemsOf(options, callChecks));
+    return functions.maintainShared(this.#db, options.signal);
+  }
+
+  /**
    * In how many milliseconds the next delayed message becomes due, of whatever queue: when to call `maintain` again for it to be in time.
    *
    * @returns negative when it is overdue; null when none waits within the hour
