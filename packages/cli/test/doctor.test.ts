@@ -139,6 +139,18 @@ describe("queues", () => {
     await client.query("select pgque.send_batch('orders', array_fill(repeat('x', 100), array[200]))");
   });
 
+  test("a ring that cannot grow is told, with the reason", async () => {
+    await client.query("select pgque.note_problem(1, 'grow', '42501', 'permission denied for schema pgque')");
+    expect(await ills("maintenance")).toMatchObject([
+      {
+        severity: "problem",
+        found: expect.stringMatching(
+          /^queue "orders": another segment could not be added, .* ago: permission denied for schema pgque$/,
+        ),
+      },
+    ]);
+  });
+
   test("messages that nobody receives are told, with what to do, also when the consumer is paused", async () => {
     expect(await ills("consumers")).toEqual([]);
     expect(await ills("consumers", "--lag", "0s")).toMatchObject([

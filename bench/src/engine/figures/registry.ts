@@ -5,13 +5,14 @@ import { finish } from "./finish.ts";
 import { idle } from "./idle.ts";
 import { latency } from "./latency.ts";
 import { queues } from "./queues.ts";
+import { ring } from "./ring.ts";
 import { rotation } from "./rotation.ts";
 import { send } from "./send.ts";
 import { settle } from "./settle.ts";
 import { wal } from "./wal.ts";
 
 /** In the order of the report. */
-export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, rotation, queues, features, settle];
+export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, ring, rotation, queues, features, settle];
 
 export const figureNames = figures.map(({ name }) => name);
 

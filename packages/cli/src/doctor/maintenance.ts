@@ -39,6 +39,15 @@ export const maintenanceCheck: Check = {
       `select queue_name, consumer, batches, extract(epoch from clock_timestamp() - lost_since)::float8 * 1000 as lost_ms
          from ${quoted}.lost_batches()`,
     );
+    const { rows: failed } = await client.query<{
+      queue_name: string;
+      step: string;
+      failed_ms: number;
+      message: string;
+    }>(
+      `select queue_name, step, extract(epoch from clock_timestamp() - failed_at)::float8 * 1000 as failed_ms, message
+         from ${quoted}.maintenance_problems()`,
+    );
     const [status] = rows;
     if (status === undefined) return [];
     return [
@@ -47,6 +56,7 @@ export const maintenanceCheck: Check = {
       ...(status.behind_ms === null ? [] : [clockFinding(status.behind_ms)]),
       ...(status.overdue_ms === null ? [] : [overdueFinding(status.overdue_ms, quoted)]),
       ...lost.map((of) => lostFinding(of.queue_name, of.consumer, of.batches, of.lost_ms, quoted)),
+      ...failed.map((of) => failedFinding(of.queue_name, of.step, of.failed_ms, of.message)),
     ];
   },
 };
@@ -109,5 +119,15 @@ function lostFinding(queue: string, consumer: string, batches: number, lostMs: n
     found: `${whose}: ${batches} ${batches === 1 ? "batch" : "batches"} of dead workers, the first for ${showAge(lostMs)}`,
     why: "their messages come again only when somebody calls maintain",
     mend: [`call ${quoted}.maintain_all()`],
+  };
+}
+
+function failedFinding(queue: string, step: string, failedMs: number, message: string): Finding {
+  const what = step === "grow" ? "another segment could not be added" : "a segment could not be truncated";
+  return {
+    severity: "problem",
+    found: `queue ${JSON.stringify(queue)}: ${what}, ${showAge(failedMs)} ago: ${message}`,
+    why: "sending, receiving, delivery and recovery go on, but the queue takes more and more space",
+    mend: ["-- remove what the message names: maintenance tries again within the hour"],
   };
 }
