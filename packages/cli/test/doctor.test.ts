@@ -48,7 +48,7 @@ describe("schema", () => {
       mend: ['-- pgque install --schema "elsewhere"', "-- if it is in another schema: pgque doctor --schema <name>"],
     });
     expect(new Set(checks.map(({ check }) => check))).toEqual(
-      new Set(["schema", "horizon", "settings", "notifications"]),
+      new Set(["schema", "horizon", "settings", "role defaults", "notifications"]),
     );
   });
 
@@ -85,6 +85,22 @@ describe("schema", () => {
     await client.query("grant pg_read_all_stats to stranger");
     expect(await doctor(url.href, "--strict")).toMatchObject({ code: 0 });
   });
+});
+
+test("defaults of a role or of the database that do not suit are named, with the statement that takes them away", async () => {
+  const [{ current }] = (await client.query("select current_database() as current")).rows;
+  await client.query(`create role "Odd one"`);
+  await client.query(`alter role "Odd one" set default_transaction_isolation = serializable`);
+  await client.query(`alter database ${current} set default_transaction_read_only = on`);
+  const told = await ills("role defaults");
+  expect(told.map(({ found }) => found)).toEqual([
+    'default_transaction_isolation is serializable for role "Odd one"',
+    `default_transaction_read_only is on for database ${current}`,
+  ]);
+  await client.query("set default_transaction_read_only = off");
+  for (const one of told) await client.query(statementsOf(one));
+  expect(await ills("role defaults")).toEqual([]);
+  await client.query(`drop role "Odd one"`);
 });
 
 describe("maintenance", () => {

@@ -129,9 +129,10 @@ test("a connection whose primary has become a standby is given up for another", 
   await pool.query("set session characteristics as transaction read only");
   await own.send(jobs, "on the new primary");
   expect(await payloads()).toEqual(["on the new primary"]);
-  await pool.query("set session characteristics as transaction read only");
-  const stubborn = await failure(new Pgque(pool, { retryForMs: 0 }).ensure("new"));
-  expect(stubborn.code).toBe("READ_ONLY");
+  const stubborn = await pool.connect();
+  await stubborn.query("begin read only");
+  expect((await failure(own.on(stubborn).ensure("new"))).code).toBe("READ_ONLY");
+  stubborn.release(true);
 });
 
 test("a server that cannot be reached is waited for, once it has been", async () => {

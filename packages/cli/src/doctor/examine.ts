@@ -7,6 +7,7 @@ import { maintenanceCheck } from "./maintenance.ts";
 import { notificationsCheck } from "./notifications.ts";
 import { rotationCheck } from "./rotation.ts";
 import { rightsCheck, schemaCheck } from "./schema.ts";
+import { roleDefaultsCheck } from "./role-defaults.ts";
 import { settingsCheck } from "./settings.ts";
 
 /** In the order in which they are told. */
@@ -17,6 +18,7 @@ const checks: readonly Check[] = [
   deadLettersCheck,
   horizonCheck,
   settingsCheck,
+  roleDefaultsCheck,
   notificationsCheck,
 ];
 

@@ -1,20 +1,26 @@
-import type { Pool } from "pg";
+import type { Pool, PoolClient } from "pg";
 import type { Statement } from "../transaction/executor.ts";
 import { Borrowed, NotConnected } from "./borrowed.ts";
 
 /** How long the server has to answer a cancelled statement. After that the connection is given up. */
 const cancelMs = 1000;
 
-interface Result {
+export interface Result {
   rows: Record<string, unknown>[];
 }
 
 /**
  * Runs a statement on a pool until the signal is aborted: it is cancelled then, and the reason thrown, unless it was done already.
  *
+ * @param ask how it is run
  * @throws NotConnected when nothing was sent
  */
-export async function pooledQuery(pool: Pool, statement: Statement, signal: AbortSignal): Promise<Result> {
+export async function pooledQuery(
+  pool: Pool,
+  statement: Statement,
+  signal: AbortSignal,
+  ask: (client: PoolClient) => Promise<Result> = (client) => client.query(statement),
+): Promise<Result> {
   const borrowed = await Borrowed.take(pool, signal);
   // since it was there, and before anybody listened
   const gone: unknown = signal.aborted ? signal.reason : borrowed.error;
@@ -29,7 +35,7 @@ export async function pooledQuery(pool: Pool, statement: Statement, signal: Abor
   };
   signal.addEventListener("abort", onAbort, { once: true });
   try {
-    return await borrowed.client.query(statement);
+    return await ask(borrowed.client);
   } catch (error) {
     borrowed.spoil(error as Error);
     throw signal.aborted ? signal.reason : error;

@@ -4,9 +4,10 @@ import { isPgqueError, PgqueError } from "../errors/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
 import type { Executor, Statement } from "../transaction/executor.ts";
 import type { WaitingStatement } from "../transaction/in-turn.ts";
-import { pooledQuery, untilAborted } from "./abortable.ts";
+import { untilAborted } from "./abortable.ts";
 import { addressOf, isPool } from "./address.ts";
 import { Borrowed, NotConnected } from "./borrowed.ts";
+import { inSuitableTransaction } from "./own-transaction.ts";
 import { mayRepeat, repeating } from "./repeat.ts";
 import type { Schema } from "./schema.ts";
 import { TimeLimit } from "./time-limit.ts";
@@ -116,7 +117,7 @@ export class Connection {
 
   #query(statement: Statement, limit: TimeLimit): ReturnType<Executor["query"]> {
     const { signal } = limit;
-    if (isPool(this.#executor)) return pooledQuery(this.#executor, statement, signal);
+    if (isPool(this.#executor)) return inSuitableTransaction(this.#executor, statement, signal);
     const waiting: WaitingStatement = { ...statement, signal };
     return limit.untilOver(this.#executor.query(waiting));
   }
