@@ -18,7 +18,7 @@ begin
   perform require_home();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
-  if options ->> 'max_in_flight' is not null then
+  if settings.max_in_flight is not null or settings.mode <> 'shared' then
     -- first, as for whoever configures the queue
     perform lock_queue_functions(of_queue);
   end if;
@@ -44,7 +44,7 @@ begin
       hint = 'Create it with lane_by = key.';
   end if;
   perform add_consumer(settings, coalesce(start_from, 'latest'));
-  if settings.max_in_flight is not null then
+  if settings.max_in_flight is not null or settings.mode <> 'shared' then
     perform generate_ack(of_queue);
   end if;
   return 1;

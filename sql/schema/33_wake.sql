@@ -28,8 +28,8 @@ end
 $$;
 
 -- The statement with which a sender of a queue wakes its workers; empty for a queue with wake = false, whose senders may prepare their
--- transactions.
-create function wake_statement(queue_id int) returns text
+-- transactions. call: what is done when somebody sleeps.
+create function wake_statement(queue_id int, call text default 'notify_workers') returns text
 language plpgsql
 stable
 set search_path from current
@@ -38,8 +38,8 @@ begin
   if not (select q.wake from queue q where q.id = queue_id) then
     return '';
   end if;
-  return format('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform notify_workers(%2$s); end if;',
-    lock_key('idle', queue_id), queue_id);
+  return format('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform %3$s(%2$s); end if;',
+    lock_key('idle', queue_id), queue_id, call);
 end
 $$;
 
@@ -50,10 +50,21 @@ volatile
 set search_path from current
 as $$
 begin
-  if (select q.wake from queue q where q.id = queue_id)
-     and (case when pg_try_advisory_lock(lock_key('idle', queue_id)) then not pg_advisory_unlock(lock_key('idle', queue_id)) else true end) then
+  if somebody_sleeps(queue_id) then
     perform notify_workers(queue_id);
   end if;
+end
+$$;
+
+-- Whether a worker of the queue sleeps and is to be woken.
+create function somebody_sleeps(queue_id int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  return (select q.wake from queue q where q.id = queue_id)
+    and (case when pg_try_advisory_lock(lock_key('idle', queue_id)) then not pg_advisory_unlock(lock_key('idle', queue_id)) else true end);
 end
 $$;
 
@@ -73,7 +84,8 @@ security definer
 set search_path from current
 return pg_advisory_unlock_shared(lock_key('idle', receivable_queue(caller, queue)));
 
--- Whether somebody has inserted messages into a queue and not ended the transaction: it may have found no flag up.
+-- Whether somebody has inserted messages into a queue, or settled some and so made room, and not ended the transaction: it may have found no
+-- flag up.
 create function has_open_senders(queue text, caller caller default current_user) returns boolean
 language plpgsql
 volatile
@@ -81,11 +93,13 @@ security definer
 set search_path from current
 as $$
 declare
-  messages constant regclass := format('message_%s', receivable_queue(caller, queue))::regclass;
+  of_queue constant int := receivable_queue(caller, queue);
+  written constant regclass[] := array[format('message_%s', of_queue)]
+    || case when settling_makes_room(of_queue) then array[format('outcome_%s', of_queue)] end;
 begin
   return exists (
     select from pg_locks l
-      join pg_inherits i on i.inhrelid = l.relation and i.inhparent = messages
+      join pg_inherits i on i.inhrelid = l.relation and i.inhparent = any (written)
      where l.locktype = 'relation' and l.mode = 'RowExclusiveLock' and l.granted
        and l.pid is distinct from pg_backend_pid()
        and l.database = (select d.oid from pg_database d where d.datname = current_database())

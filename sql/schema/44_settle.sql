@@ -52,24 +52,35 @@ begin
 end
 $$;
 
--- Whether a consumer of the queue may have only so many messages in flight: what is settled then makes room for more, and whoever sleeps is
--- woken for it. The usual ack has this written into it, or not.
-create function has_in_flight_limit(queue_id int) returns boolean
+-- Whether what is settled may let somebody receive who could not: a consumer of the queue may have only so many messages in flight, or one
+-- batch at a time. Whoever sleeps is then woken. The usual ack has this written into it, or not.
+create function settling_makes_room(queue_id int) returns boolean
 language sql
 stable
 set search_path from current
 begin atomic
-  select exists (select from consumer c where c.queue_id = has_in_flight_limit.queue_id and c.max_in_flight is not null);
+  select exists (
+    select from consumer c where c.queue_id = settling_makes_room.queue_id and (c.max_in_flight is not null or c.mode <> 'shared')
+  );
 end;
 
+-- Wakes whoever sleeps, if there is room now and something for it. A worker may have looked between the outcome and its commit: so a transaction
+-- that has settled something and is open counts for has_open_senders as one that has sent.
 create function wake_for_room(queue_id int) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
 begin
-  if has_in_flight_limit(queue_id) then
-    perform wake(queue_id);
+  if settling_makes_room(queue_id) and somebody_sleeps(queue_id) and exists (
+    select from consumer c
+     where c.queue_id = wake_for_room.queue_id and not c.paused
+       and (c.max_in_flight is not null or (c.mode <> 'shared' and exists (
+         select from generate_series(0, segment_count(wake_for_room.queue_id) - 1) as ring(segment)
+          where not segment_is_received(wake_for_room.queue_id, segment, c.id)
+       )))
+  ) then
+    perform notify_workers(queue_id);
   end if;
 end
 $$;
@@ -174,7 +185,7 @@ begin
 end
 $ack$;
 revoke all on function ack_%1$s(bigint) from public
-$ddl$, queue_id, branches, case when has_in_flight_limit(queue_id) then format(E'\n  perform wake(%s);', queue_id) else '' end);
+$ddl$, queue_id, branches, case when settling_makes_room(queue_id) then E'\n  ' || wake_statement(queue_id, 'wake_for_room') else '' end);
 end
 $generate$;
 

@@ -146,6 +146,7 @@ begin
   if cardinality(fresh) > 0 then
     perform give_back(batch_id, given_among(given, fresh));
   end if;
+  perform wake(batch_queue(batch_id));
   return fresh is not null;
 end
 $$;

@@ -202,7 +202,12 @@ begin
   perform give_back(batch_id, given_among(given, rest.leaving));
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
   perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
-  perform wake_for_room(batch_queue(batch_id));
+  -- what stays and need not wait is for whoever comes
+  if coalesce(rest.waits, '0') = '0' and rest.ids is not null then
+    perform wake(batch_queue(batch_id));
+  else
+    perform wake_for_room(batch_queue(batch_id));
+  end if;
   return rest.given;
 end
 $$;

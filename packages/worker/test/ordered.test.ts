@@ -79,7 +79,9 @@ test("what stands behind a batch is received when the batch is finished, though 
   // its ack waits for this transaction
   open();
   await until(() => handled.length === 1, "the first is handled");
-  await until(() => worker.health().waiting === "listening", "a receive has found nothing");
+  const flag = `select from pg_locks where locktype = 'advisory' and mode = 'ShareLock' and granted
+    and (classid::bigint << 32 | objid::bigint) = pgque.lock_key('idle', ${rows[0].id})`;
+  await until(async () => (await admin.query(flag)).rowCount === 1, "a receive has found nothing");
   await admin.query("commit");
   await until(() => handled.length === 2, "the second is handled");
   expect(handled).toEqual([1, 2]);
