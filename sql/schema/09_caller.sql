@@ -19,7 +19,7 @@ as $$
 declare
   queue_name text;
 begin
-  if has_function_privilege(caller, to_regprocedure(format('ack_%s(bigint)', queue_id)), 'execute') then
+  if has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), queue_id)), 'execute') then
     return;
   end if;
   select q.name into queue_name from queue q where q.id = queue_id;
@@ -39,7 +39,7 @@ stable
 set search_path from current
 as $$
 begin
-  if has_function_privilege(caller, format('send_%s(text, text, jsonb)', queue_id), 'execute') is not true then
+  if has_function_privilege(caller, format(qualified('{schema}.send_%s(text, text, jsonb)'), queue_id), 'execute') is not true then
     perform require_receive(caller, queue_id);
   end if;
 end
@@ -52,7 +52,7 @@ stable
 set search_path from current
 as $$
 begin
-  if has_function_privilege(caller, 'drop_queue(text, boolean)', 'execute') is not true then
+  if has_function_privilege(caller, 'drop_queue(text, boolean)'::regprocedure, 'execute') is not true then
     raise exception using
       errcode = 'insufficient_privilege',
       message = format('permission denied: role %s may not administer queues', quote_ident(caller)),

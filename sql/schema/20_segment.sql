@@ -17,8 +17,8 @@ language plpgsql
 set search_path from current
 as $$
 begin
-  execute format($ddl$
-    create table message_%1$s (
+  execute format(qualified($ddl$
+    create table {schema}.message_%1$s (
       -- of the top-level transaction, so savepoints do not matter
       txid xid8 not null default pg_current_xact_id(),
       -- one value per row; orders the messages of one transaction
@@ -38,9 +38,9 @@ begin
       payload text,
       headers jsonb
     ) with (autovacuum_enabled = off);
-    create index on message_%1$s (lane, txid, seq);
+    create index on {schema}.message_%1$s (lane, txid, seq);
 
-    create table batch_%1$s (
+    create table {schema}.batch_%1$s (
       segment smallint not null,
       consumer_id int not null,
       lane smallint not null default 0,
@@ -81,10 +81,10 @@ begin
       -- of a consumer with a rate limit: see 56_allowance.sql
       rate_until timestamptz
     ) partition by list (segment);
-    create index on batch_%1$s (consumer_id, lane, n);
-    create index on batch_%1$s (id);
+    create index on {schema}.batch_%1$s (consumer_id, lane, n);
+    create index on {schema}.batch_%1$s (id);
 
-    create table outcome_%1$s (
+    create table {schema}.outcome_%1$s (
       segment smallint not null,
       batch_id bigint not null,
       -- counts the outcomes of a batch: two that are written at once cannot overlook each other
@@ -97,16 +97,16 @@ begin
       primary key (batch_id, n, segment)
     ) partition by list (segment);
 
-    create sequence message_seq_%1$s owned by message_%1$s.seq;
-    create sequence batch_seq_%1$s maxvalue 134217727 cycle owned by batch_%1$s.id;
-    create sequence segment_pointer_%1$s minvalue 0 owned by message_%1$s.txid;
-    create sequence lock_attempts_%1$s minvalue 0 owned by message_%1$s.txid;
-    create sequence rest_%1$s minvalue 0 owned by message_%1$s.txid;
-  $ddl$, queue_id);
-  perform setval(format('segment_pointer_%s', queue_id), pointer_to(0));
-  perform setval(format('lock_attempts_%s', queue_id), 0);
+    create sequence {schema}.message_seq_%1$s owned by {schema}.message_%1$s.seq;
+    create sequence {schema}.batch_seq_%1$s maxvalue 134217727 cycle owned by {schema}.batch_%1$s.id;
+    create sequence {schema}.segment_pointer_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
+    create sequence {schema}.lock_attempts_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
+    create sequence {schema}.rest_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
+  $ddl$), queue_id);
+  perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(0));
+  perform setval(relation(format('lock_attempts_%s', queue_id)), 0);
   -- nothing has happened, and nothing is to be done: see 59_rest.sql
-  perform setval(format('rest_%s', queue_id), 4294967295 << 31);
+  perform setval(relation(format('rest_%s', queue_id)), 4294967295 << 31);
 end
 $$;
 
@@ -122,17 +122,17 @@ as $$
 declare
   kind text;
 begin
-  execute format('lock table only batch_%s in exclusive mode', queue_id);
-  execute format($ddl$
-    create table message_%1$s_%2$s () inherits (message_%1$s) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
-    create index on message_%1$s_%2$s (lane, txid, seq);
-  $ddl$, queue_id, segment);
+  execute format(qualified('lock table only {schema}.batch_%s in exclusive mode'), queue_id);
+  execute format(qualified($ddl$
+    create table {schema}.message_%1$s_%2$s () inherits ({schema}.message_%1$s) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+    create index on {schema}.message_%1$s_%2$s (lane, txid, seq);
+  $ddl$), queue_id, segment);
   -- attached, not created as partitions: that would need ACCESS EXCLUSIVE on the parents, and wait for pg_dump
   foreach kind in array array['batch', 'outcome'] loop
-    execute format($ddl$
-      create table %1$s_%2$s_%3$s (like %1$s_%2$s including all) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
-      alter table %1$s_%2$s attach partition %1$s_%2$s_%3$s for values in (%3$s);
-    $ddl$, kind, queue_id, segment);
+    execute format(qualified($ddl$
+      create table {schema}.%1$s_%2$s_%3$s (like {schema}.%1$s_%2$s including all) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+      alter table {schema}.%1$s_%2$s attach partition {schema}.%1$s_%2$s_%3$s for values in (%3$s);
+    $ddl$), kind, queue_id, segment);
   end loop;
 end
 $$;
@@ -142,7 +142,7 @@ create function segment_count(queue_id int) returns int
 language sql
 stable
 set search_path from current
-return (select count(*)::int from pg_inherits where inhparent = to_regclass(format('message_%s', queue_id)));
+return (select count(*)::int from pg_inherits where inhparent = to_regclass(format(qualified('{schema}.message_%s'), queue_id)));
 
 -- What tables of a segment take on disk in bytes, with their TOAST, without indexes.
 create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome}') returns bigint
@@ -152,7 +152,7 @@ set search_path from current
 begin atomic
   select sum(pg_relation_size(c.oid) + case when c.reltoastrelid = 0 then 0 else pg_relation_size(c.reltoastrelid) end)::bigint
     from unnest(kinds) as kind
-    join pg_class c on c.oid = format('%s_%s_%s', kind, queue_id, segment)::regclass;
+    join pg_class c on c.oid = relation(format('%s_%s_%s', kind, queue_id, segment));
 end;
 
 -- Somebody is truncating or creating this table: the transaction that does it has not ended.

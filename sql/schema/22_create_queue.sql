@@ -74,9 +74,9 @@ begin
     return 0;
   end if;
   perform generate_dispatchers();
-  execute format('drop table message_%1$s, batch_%1$s, outcome_%1$s cascade', old_id);
-  execute format('drop function send_%1$s, send_batch_%1$s, receive_%1$s, ack_%1$s', old_id);
-  execute format('drop function if exists lane_of_%s', old_id);
+  execute format(qualified('drop table {schema}.message_%1$s, {schema}.batch_%1$s, {schema}.outcome_%1$s cascade'), old_id);
+  execute format(qualified('drop function {schema}.send_%1$s, {schema}.send_batch_%1$s, {schema}.receive_%1$s, {schema}.ack_%1$s'), old_id);
+  execute format(qualified('drop function if exists {schema}.lane_of_%s'), old_id);
   return 1;
 end
 $$;
@@ -109,9 +109,9 @@ begin
   end if;
   perform pg_advisory_xact_lock(key) from unnest(maintenance_keys(old_id)) as key;
   -- in the order in which receives and acks lock them
-  execute format('lock table only batch_%s in access exclusive mode', old_id);
-  execute format('lock table outcome_%s in access exclusive mode', old_id);
-  execute format('lock table batch_%1$s, message_%1$s in access exclusive mode', old_id);
+  execute format(qualified('lock table only {schema}.batch_%s in access exclusive mode'), old_id);
+  execute format(qualified('lock table {schema}.outcome_%s in access exclusive mode'), old_id);
+  execute format(qualified('lock table {schema}.batch_%1$s, {schema}.message_%1$s in access exclusive mode'), old_id);
   -- not left to the foreign keys: under session_replication_role = replica they do nothing
   delete from dropped_consumer d where d.queue_id = old_id;
   delete from dead_letter d where d.queue_id = old_id;

@@ -113,25 +113,25 @@ declare
   seen pg_snapshot;
 begin
   -- no segment is truncated until this consumer can be seen by others
-  execute format('lock table message_%1$s, batch_%1$s in access share mode', settings.queue_id);
+  execute format(qualified('lock table {schema}.message_%1$s, {schema}.batch_%1$s in access share mode'), settings.queue_id);
   seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
   insert into consumer (queue_id, name, mode, on_failure, max_in_flight, rate_limit, rate_period, paused)
   values (settings.queue_id, settings.name, settings.mode, settings.on_failure, settings.max_in_flight, settings.rate_limit, settings.rate_period, settings.paused)
   returning id into reader;
   -- from a time: each lane from the first message that was sent since
-  execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
-    select pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), $1, l.lane, 1, 1,
+  execute format(qualified($sql$
+    insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    select {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), $1, l.lane, 1, 1,
            case when f.txid is null then $3 else $2 end, $3, coalesce(f.txid, '0'), coalesce(f.seq - 1, -1), 0, f.txid is null
-      from generate_series(0, (select q.lanes from queue q where q.id = %1$s) - 1) as l(lane)
+      from generate_series(0, (select q.lanes from {schema}.queue q where q.id = %1$s) - 1) as l(lane)
       left join lateral (
         select m.txid, m.seq
-          from message_%1$s m
+          from {schema}.message_%1$s m
          where m.lane = l.lane and m.consumer_id is null and m.created_at >= $4
          order by m.lane, m.txid, m.seq
          limit 1
       ) f on true
-  $sql$, settings.queue_id) using reader, nothing, seen,
+  $sql$), settings.queue_id) using reader, nothing, seen,
     case when start_from in ('earliest', 'latest') then null else start_from::timestamptz end;
 end
 $$;

@@ -19,13 +19,13 @@ declare
 begin
   select * into settings from queue q where q.id = queue_id;
   if settings.lane_by = 'key' then
-    execute format($ddl$
-create or replace function lane_of_%1$s(key text, message_id bigint) returns int
+    execute format(qualified($ddl$
+create or replace function {schema}.lane_of_%1$s(key text, message_id bigint) returns int
 language sql
 stable
-return coalesce(%2$I.lane_of_key(key, %3$s), (message_id %% %3$s)::int);
-revoke all on function lane_of_%1$s(text, bigint) from public
-$ddl$, queue_id, current_schema(), settings.lanes);
+return coalesce({schema}.lane_of_key(key, %2$s), (message_id %% %2$s)::int);
+revoke all on function {schema}.lane_of_%1$s(text, bigint) from public
+$ddl$), queue_id, settings.lanes);
   end if;
 end
 $generate$;
@@ -52,7 +52,7 @@ begin
   perform pg_advisory_xact_lock(lock_key('subscribe', old.id));
   -- no sender has anything uncommitted in the queue, and those that come wait, and then use the new number
   execute (
-    select format('lock table %s in share row exclusive mode', string_agg(format('only message_%s_%s', old.id, segment), ', '))
+    select format('lock table %s in share row exclusive mode', string_agg(format(qualified('only {schema}.message_%s_%s'), old.id, segment), ', '))
       from generate_series(0, segment_count(old.id) - 1) as ring(segment)
   );
   if old.lane_by = 'key' and not is_drained(old.id) then
@@ -62,13 +62,13 @@ begin
       hint = 'Lanes are added when every consumer is done with everything and nothing is delayed: pause its senders, and try again.';
   end if;
   taken := snapshot_now();
-  execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
-    select pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), c.id, l.lane, 1, 1, $1, $1, '0', -1, 0, true
-      from consumer c
+  execute format(qualified($sql$
+    insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    select {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), c.id, l.lane, 1, 1, $1, $1, '0', -1, 0, true
+      from {schema}.consumer c
      cross join generate_series($2, $3 - 1) as l(lane)
      where c.queue_id = %1$s
-  $sql$, old.id) using taken, old.lanes, lanes;
+  $sql$), old.id) using taken, old.lanes, lanes;
 exception
   when lock_not_available then
     raise exception using
@@ -87,7 +87,7 @@ as $$
 declare
   anything boolean;
 begin
-  execute format('select exists (select from message_%s)', queue_id) into anything;
+  execute format(qualified('select exists (select from {schema}.message_%s)'), queue_id) into anything;
   return not exists (select from open_batches(queue_id))
      and delayed_count((select q.uid from queue q where q.id = queue_id)) = 0
      and (not anything or not exists (

@@ -64,7 +64,7 @@ language sql
 stable
 set search_path from current
 begin atomic
-  select string_agg(p.oid::regprocedure::text, ', ')
+  select string_agg(format(qualified('{schema}.%I(%s)'), p.proname, pg_get_function_identity_arguments(p.oid)), ', ')
     from function_privileges() f
     join pg_namespace n on n.nspname = current_schema()
     join pg_proc p on p.pronamespace = n.oid and p.proname = replace(f.function_name, '<queue>', coalesce(routines.queue_id::text, '<queue>'))

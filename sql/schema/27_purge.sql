@@ -55,9 +55,9 @@ begin
         hint = 'A transaction that has sent to it is open. Try again.';
     end if;
   end loop;
-  execute format('select count(*) from message_%s', queue_id) into messages;
+  execute format(qualified('select count(*) from {schema}.message_%s'), queue_id) into messages;
   for segment in 0 .. segment_count(queue_id) - 1 loop
-    execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
+    execute format(qualified('truncate only {schema}.message_%1$s_%2$s, only {schema}.batch_%1$s_%2$s, only {schema}.outcome_%1$s_%2$s'), queue_id, segment);
   end loop;
   return messages;
 end

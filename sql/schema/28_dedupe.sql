@@ -122,24 +122,24 @@ begin
   current_table := pointer_segment(pointer);
   next_table := (current_table + 1) % 3;
   before_table := (current_table + 2) % 3;
-  if pg_relation_size(format('dedupe_%s', next_table)::regclass) > 0 then
-    execute format('lock table only dedupe_%s in access exclusive mode nowait', next_table);
-    execute format('truncate only dedupe_%s', next_table);
+  if pg_relation_size(relation(format('dedupe_%s', next_table))) > 0 then
+    execute format(qualified('lock table only {schema}.dedupe_%s in access exclusive mode nowait'), next_table);
+    execute format(qualified('truncate only {schema}.dedupe_%s'), next_table);
     return 1;
   end if;
   if pointer_age(pointer) < dedupe_period()
-     or pg_relation_size(format('dedupe_%s', current_table)::regclass) = 0
-     or is_being_truncated(format('dedupe_%s', next_table)::regclass) then
+     or pg_relation_size(relation(format('dedupe_%s', current_table))) = 0
+     or is_being_truncated(relation(format('dedupe_%s', next_table))) then
     return 0;
   end if;
   -- no key in it is uncommitted either
-  execute format('lock table only dedupe_%s in share mode nowait', before_table);
+  execute format(qualified('lock table only {schema}.dedupe_%s in share mode nowait'), before_table);
   if live_share(before_table) > 0.5 then
     return 0;
   end if;
-  execute format($sql$
-    insert into dedupe select $1, d.queue_uid, d.key, d.message_id, d.expires_at from dedupe_%s d where d.expires_at > clock_timestamp()
-  $sql$, before_table) using current_table;
+  execute format(qualified($sql$
+    insert into {schema}.dedupe select $1, d.queue_uid, d.key, d.message_id, d.expires_at from {schema}.dedupe_%s d where d.expires_at > clock_timestamp()
+  $sql$), before_table) using current_table;
   perform setval('dedupe_pointer', pointer_to(next_table));
   return 1;
 exception
@@ -155,13 +155,13 @@ volatile
 set search_path from current
 as $$
 declare
-  pages constant bigint := pg_relation_size(format('dedupe_%s', segment)::regclass) / current_setting('block_size')::int;
+  pages constant bigint := pg_relation_size(relation(format('dedupe_%s', segment))) / current_setting('block_size')::int;
   share float8;
 begin
   if pages = 0 then
     return 0;
   end if;
-  execute format('select avg((d.expires_at > clock_timestamp())::int) from dedupe_%s d tablesample system (%s)', segment, least(100, 10000.0 / pages))
+  execute format(qualified('select avg((d.expires_at > clock_timestamp())::int) from {schema}.dedupe_%s d tablesample system (%s)'), segment, least(100, 10000.0 / pages))
     into share;
   return coalesce(share, 1);
 end

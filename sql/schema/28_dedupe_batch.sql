@@ -46,7 +46,7 @@ set search_path from current
 set enable_seqscan = off
 as $$
 begin
-  execute format($sql$
+  execute format(qualified($sql$
     with message as (
       select m.key, m.id, m.n, first_value(m.id) over (partition by m.key order by m.n) as first_id
         from unnest($2, $3) with ordinality as m(key, id, n)
@@ -54,7 +54,7 @@ begin
     looked_up as materialized (
       select m.*, case when m.key is not null and m.id = m.first_id then (
                select d.message_id
-                 from (select * from %1$I union all select * from %2$I) d
+                 from (select * from {schema}.dedupe_%1$s union all select * from {schema}.dedupe_%2$s) d
                 where d.queue_uid = $1 and d.key = m.key and d.expires_at > $4
                 limit 1
              ) end as found_id
@@ -67,7 +67,7 @@ begin
            array_agg(a.key order by a.n) filter (where a.id = a.first_id and a.key is not null and a.known_id is null),
            array_agg(a.id order by a.n) filter (where a.id = a.first_id and a.key is not null and a.known_id is null)
       from answered a
-  $sql$, 'dedupe_' || current_table, 'dedupe_' || (current_table + 2) % 3) into answers, new_keys, new_ids using queue_uid, wanted, ids, clock_timestamp();
+  $sql$), current_table, (current_table + 2) % 3) into answers, new_keys, new_ids using queue_uid, wanted, ids, clock_timestamp();
 end
 $$;
 

@@ -26,7 +26,7 @@ begin
 end
 $$;
 
--- Rewrites one dispatcher. head: its declaration up to the body; call: a statement that ends the function, with %s for the
+-- Rewrites one dispatcher. head: its declaration up to the body; call: a template for the statement that ends the function, with %s for the
 -- queue's id; otherwise: what it does with a key that is not in the search.
 create function generate_dispatcher(head text, key text, call text, keys text[], ids int[], otherwise text) returns void
 language plpgsql
@@ -35,8 +35,8 @@ set search_path from current
 set check_function_bodies = off
 as $generate$
 begin
-  execute format(E'create or replace function %s\nlanguage plpgsql\nas $dispatch$\nbegin\n%s\n%s\nend\n$dispatch$',
-    head, dispatch_branches(key, call, keys, ids), otherwise);
+  execute format('create or replace function %s language plpgsql as %L', head,
+    concat_ws(E'\n', '', 'begin', dispatch_branches(key, call, keys, ids), otherwise, 'end', ''));
 end
 $generate$;
 
@@ -47,9 +47,6 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  schema constant text := quote_ident(current_schema());
-  -- in calls that pass through format() once more
-  escaped constant text := replace(schema, '%', '%%');
   by_name constant text := 'queue_name collate "C"';
   names text[];
   name_ids int[];
@@ -61,33 +58,36 @@ begin
     into names, name_ids, ids
     from queue q;
   perform generate_dispatcher(
-    'send(queue_name text, type_name text, payload text, options jsonb default null) returns bigint',
-    by_name, 'return ' || escaped || '.send_%s(type_name, payload, options);', names, name_ids,
-    format($sql$
+    format(qualified('{schema}.send(queue_name text, type_name text, payload text, options jsonb default null) returns bigint')),
+    by_name, qualified('return {schema}.send_%s(type_name, payload, options);'), names, name_ids,
+    format(qualified($sql$
 declare
   message_id bigint;
 begin
-  execute format('select %%s.send_%%s($1, $2, $3)', %1$L, %2$s.require_queue(queue_name)) into message_id using type_name, payload, options;
+  execute format(%L, {schema}.require_queue(queue_name)) into message_id using type_name, payload, options;
   return message_id;
-end;$sql$, schema, schema));
+end;$sql$), qualified('select {schema}.send_%s($1, $2, $3)')));
   perform generate_dispatcher(
-    'send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null, options jsonb default null) returns bigint[]',
-    by_name, 'return ' || escaped || '.send_batch_%s(type_name, payloads, headers, options);', names, name_ids,
-    format($sql$
+    format(qualified('{schema}.send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null, options jsonb default null) returns bigint[]')),
+    by_name, qualified('return {schema}.send_batch_%s(type_name, payloads, headers, options);'), names, name_ids,
+    format(qualified($sql$
 declare
   message_ids bigint[];
 begin
-  execute format('select %%s.send_batch_%%s($1, $2, $3, $4)', %1$L, %2$s.require_queue(queue_name)) into message_ids using type_name, payloads, headers, options;
+  execute format(%L, {schema}.require_queue(queue_name)) into message_ids using type_name, payloads, headers, options;
   return message_ids;
-end;$sql$, schema, schema));
+end;$sql$), qualified('select {schema}.send_batch_%s($1, $2, $3, $4)')));
   perform generate_dispatcher(
-    format('receive_messages(queue text, consumer text, worker text default null, max_messages int default 100, lease interval default ''30 s'', max_bytes int default null) returns setof %s.received_message', schema),
-    'queue collate "C"', 'return query select * from ' || escaped || '.receive_%s(consumer, worker, max_messages, lease, max_bytes); return;', names, name_ids,
-    format('return query execute format(''select * from %%s.receive_%%s($1, $2, $3, $4, $5)'', %1$L, %2$s.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes;', schema, schema));
+    format(qualified($sql${schema}.receive_messages(
+  queue text, consumer text, worker text default null, max_messages int default 100, lease interval default '30 s', max_bytes int default null
+) returns setof {schema}.received_message$sql$)),
+    'queue collate "C"', qualified('return query select * from {schema}.receive_%s(consumer, worker, max_messages, lease, max_bytes); return;'), names, name_ids,
+    format(qualified('return query execute format(%L, {schema}.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes;'),
+      qualified('select * from {schema}.receive_%s($1, $2, $3, $4, $5)')));
   perform generate_dispatcher(
-    'ack(batch_id bigint) returns int',
-    schema || '.batch_queue(batch_id)', 'return ' || escaped || '.ack_%s(batch_id);', ids::text[], ids,
-    format('return %s.ack_by_number(batch_id);', schema));
+    format(qualified('{schema}.ack(batch_id bigint) returns int')),
+    format(qualified('{schema}.batch_queue(batch_id)')), qualified('return {schema}.ack_%s(batch_id);'), ids::text[], ids,
+    format(qualified('return {schema}.ack_by_number(batch_id);')));
 end
 $generate$;
 

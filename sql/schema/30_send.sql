@@ -19,15 +19,15 @@ begin
   select '', '', '', '', '', '', '', '', 'null, null, ', 'null, null, '
     into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
   if settings.lane_by = 'priority' then
-    select 'lane, ', 'lane, ', 'lane, ', E'\n  lane int := 0;', format(E'\n    lane := send_priority(options, %s);', settings.lanes),
+    select 'lane, ', 'lane, ', 'lane, ', E'\n  lane int := 0;', format(qualified(E'\n    lane := {schema}.send_priority(options, %s);'), settings.lanes),
            'array[lane], null, ', 'array_fill(lane, array[cardinality(ids)]), null, '
       into columns, one, many, declared, read_one, later_one, later_many;
     read_many := read_one;
   elsif settings.lane_by = 'key' then
-    select 'lane, key, ', format('lane_of_%s(key, message_id), key, ', queue_id), format('lane_of_%s(m.key, m.id), m.key, ', queue_id),
-           ', keys', ', key', E'\n  key text;\n  keys text[];', E'\n    key := send_key(options);', E'\n    keys := send_keys(options, cardinality(ids));',
-           format('array[lane_of_%s(key, message_id)], array[key], ', queue_id),
-           format('array(select lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys, ', queue_id)
+    select 'lane, key, ', format(qualified('{schema}.lane_of_%s(key, message_id), key, '), queue_id), format(qualified('{schema}.lane_of_%s(m.key, m.id), m.key, '), queue_id),
+           ', keys', ', key', E'\n  key text;\n  keys text[];', format(qualified(E'\n    key := {schema}.send_key(options);')), format(qualified(E'\n    keys := {schema}.send_keys(options, cardinality(ids));')),
+           format(qualified('array[{schema}.lane_of_%s(key, message_id)], array[key], '), queue_id),
+           format(qualified('array(select {schema}.lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys, '), queue_id)
       into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
   end if;
   if settings.expiry then
@@ -35,8 +35,8 @@ begin
     one := one || 'expires_at, ';
     many := many || 'expires_at, ';
     declared := declared || E'\n  expires_at timestamptz;';
-    read_one := read_one || E'\n    expires_at := send_expires_at(options);';
-    read_many := read_many || E'\n    expires_at := send_expires_at(options);';
+    read_one := read_one || format(qualified(E'\n    expires_at := {schema}.send_expires_at(options);'));
+    read_many := read_many || format(qualified(E'\n    expires_at := {schema}.send_expires_at(options);'));
     later_one := later_one || 'expires_at';
     later_many := later_many || 'expires_at';
   else
@@ -52,8 +52,8 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  insert_into constant text := $sql$
-      insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers);$sql$;
+  insert_into constant text := qualified($sql$
+      insert into {schema}.message_%1$s_%2$s (%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers);$sql$);
   part constant record := send_parts(queue_id);
   branches text;
   settings queue;
@@ -63,43 +63,43 @@ begin
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
-  execute format($ddl$
-create or replace function send_%1$s(type_name text, payload text, options jsonb) returns bigint
+  execute format(qualified($ddl$
+create or replace function {schema}.send_%1$s(type_name text, payload text, options jsonb) returns bigint
 language plpgsql
 security definer
-set search_path from current
+set search_path = pg_catalog, pg_temp
 as $send$
 declare
-  message_id constant bigint := nextval('message_seq_%1$s');
+  message_id constant bigint := nextval('{schema}.message_seq_%1$s');
   first_id bigint;
   headers jsonb;
   due_at timestamptz;%6$s
 begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
-  if type_name is null or octet_length(payload) > %3$s or options is not null or is_elsewhere() then
-    perform require_home();
+  if type_name is null or octet_length(payload) > %3$s or options is not null or {schema}.is_elsewhere() then
+    perform {schema}.require_home();
     if type_name is null or octet_length(payload) > %3$s then
-      perform check_send(type_name, payload, %3$s);
+      perform {schema}.check_send(type_name, payload, %3$s);
     end if;
-    if options is not null and not are_send_options(options, %10$L) then
-      perform refuse_send_options(%1$s, options, %10$L);
+    if options is not null and not {schema}.are_send_options(options, %10$L) then
+      perform {schema}.refuse_send_options(%1$s, options, %10$L);
     end if;
     headers := options -> 'headers';
     if options ?| '{delay,at}' then
-      due_at := send_due_at(options);
+      due_at := {schema}.send_due_at(options);
     end if;%7$s
     if options ? 'dedupe_key' then
-      first_id := claim_key(%4$s, options, message_id);
+      first_id := {schema}.claim_key(%4$s, options, message_id);
       if first_id is not null then
         return first_id;
       end if;
     end if;
     if due_at > clock_timestamp() then
-      perform send_later(%4$s, due_at, array[message_id], %8$s, type_name, array[payload], array[headers]);
+      perform {schema}.send_later(%4$s, due_at, array[message_id], %8$s, type_name, array[payload], array[headers]);
       return message_id;
     end if;
   end if;
-  case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
+  case {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')) %2$s
     -- a segment younger than this function is served by the first: receivers read the whole ring
     else%9$s
   end case;
@@ -107,8 +107,8 @@ begin
   return message_id;
 end
 $send$;
-revoke all on function send_%1$s(text, text, jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
+revoke all on function {schema}.send_%1$s(text, text, jsonb) from public
+$ddl$), queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
   format(insert_into, queue_id, 0, part.columns, part.one), known_send_options(queue_id, of_batch => false));
 end
 $generate$;

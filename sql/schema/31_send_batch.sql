@@ -5,9 +5,9 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  insert_into constant text := $sql$
-      insert into message_%1$s_%2$s (%3$sseq, id, type, payload, headers)
-      select %4$sm.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers%5$s) as m(id, payload, headers%6$s);$sql$;
+  insert_into constant text := qualified($sql$
+      insert into {schema}.message_%1$s_%2$s (%3$sseq, id, type, payload, headers)
+      select %4$sm.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers%5$s) as m(id, payload, headers%6$s);$sql$);
   part constant record := send_parts(queue_id);
   branches text;
   settings queue;
@@ -17,11 +17,11 @@ begin
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
-  execute format($ddl$
-create or replace function send_batch_%1$s(type_name text, payloads text[], headers jsonb[], options jsonb) returns bigint[]
+  execute format(qualified($ddl$
+create or replace function {schema}.send_batch_%1$s(type_name text, payloads text[], headers jsonb[], options jsonb) returns bigint[]
 language plpgsql
 security definer
-set search_path from current
+set search_path = pg_catalog, pg_temp
 set jit = off
 as $send$
 declare
@@ -30,21 +30,21 @@ declare
   bytes int;
   due_at timestamptz;%6$s
 begin
-  if payloads is null or array_ndims(payloads) > 1 or headers is not null or is_elsewhere() then
-    perform require_home();
-    perform check_send_batch(payloads, headers);
+  if payloads is null or array_ndims(payloads) > 1 or headers is not null or {schema}.is_elsewhere() then
+    perform {schema}.require_home();
+    perform {schema}.check_send_batch(payloads, headers);
   end if;
-  select coalesce(array_agg(nextval('message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;
+  select coalesce(array_agg(nextval('{schema}.message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;
   if type_name is null or bytes > %3$s then
-    perform check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
+    perform {schema}.check_send(type_name, (select payload from unnest(payloads) as payload where octet_length(payload) > %3$s limit 1), %3$s);
   end if;
   if options is not null then
-    if not are_send_options(options, %10$L) then
-      perform refuse_send_options(%1$s, options, %10$L);
+    if not {schema}.are_send_options(options, %10$L) then
+      perform {schema}.refuse_send_options(%1$s, options, %10$L);
     end if;
-    due_at := send_due_at(options);%7$s
+    due_at := {schema}.send_due_at(options);%7$s
     if options ? 'dedupe_keys' then
-      answers := claim_keys(%4$s, options, ids);
+      answers := {schema}.claim_keys(%4$s, options, ids);
       select array_agg(m.id order by m.n), array_agg(m.payload order by m.n), array_agg(m.headers order by m.n)%11$s
         into ids, payloads, headers%12$s
         from unnest(ids, answers, payloads, headers%12$s) with ordinality as m(id, answer, payload, headers%13$s, n)
@@ -54,19 +54,19 @@ begin
       end if;
     end if;
     if due_at > clock_timestamp() then
-      perform send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
+      perform {schema}.send_later(%4$s, due_at, ids, %8$s, type_name, payloads, headers);
       return coalesce(answers, ids);
     end if;
   end if;
-  case pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')) %2$s
+  case {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')) %2$s
     else%9$s
   end case;
   %5$s
   return coalesce(answers, ids);
 end
 $send$;
-revoke all on function send_batch_%1$s(text, text[], jsonb[], jsonb) from public
-$ddl$, queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
+revoke all on function {schema}.send_batch_%1$s(text, text[], jsonb[], jsonb) from public
+$ddl$), queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
   part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names),
   known_send_options(queue_id, of_batch => true),
   case when part.names <> '' then ', array_agg(m.key order by m.n)' else '' end, part.unnested, part.names);

@@ -38,7 +38,7 @@ begin
   if not (select q.wake from queue q where q.id = queue_id) then
     return '';
   end if;
-  return format('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform %3$s(%2$s); end if;',
+  return format(qualified('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform {schema}.%3$s(%2$s); end if;'),
     lock_key('idle', queue_id), queue_id, call);
 end
 $$;
@@ -94,8 +94,8 @@ set search_path from current
 as $$
 declare
   of_queue constant int := receivable_queue(caller, queue);
-  written constant regclass[] := array[format('message_%s', of_queue)]
-    || case when settling_makes_room(of_queue) then array[format('outcome_%s', of_queue)] end;
+  written constant regclass[] := array[relation(format('message_%s', of_queue))]
+    || case when settling_makes_room(of_queue) then array[relation(format('outcome_%s', of_queue))] end;
 begin
   return exists (
     select from pg_locks l

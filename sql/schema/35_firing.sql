@@ -118,13 +118,13 @@ declare
   recorded boolean;
 begin
   perform pg_advisory_xact_lock(firing_key(schedule, fire_at));
-  execute format('lock table only firing_%s in row exclusive mode', segment);
+  execute format(qualified('lock table only {schema}.firing_%s in row exclusive mode'), segment);
   perform check_fire_at(fire_at);
-  execute format('select exists (select from firing_%s f where f.schedule = $1 and f.fire_at = $2)', segment) into recorded using schedule, fire_at;
+  execute format(qualified('select exists (select from {schema}.firing_%s f where f.schedule = $1 and f.fire_at = $2)'), segment) into recorded using schedule, fire_at;
   if recorded then
     return false;
   end if;
-  execute format('insert into firing_%1$s (segment, schedule, fire_at) values (%1$s, $1, $2)', segment) using schedule, fire_at;
+  execute format(qualified('insert into {schema}.firing_%1$s (segment, schedule, fire_at) values (%1$s, $1, $2)'), segment) using schedule, fire_at;
   return true;
 exception
   when unique_violation then
@@ -165,7 +165,7 @@ begin
       from schedule s
       join queue q on q.id = s.queue_id
      where (schedules.queue is null or q.name = schedules.queue)
-       and has_function_privilege(caller, to_regprocedure(format('ack_%s(bigint)', q.id)), 'execute')
+       and has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), q.id)), 'execute')
      order by s.name;
 end
 $$;

@@ -45,12 +45,12 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  window_messages constant text := messages_of_window(format('message_%s m where true', queue_id), lane, 'before_txid', not_expired(queue_id));
+  window_messages constant text := messages_of_window(format(qualified('{schema}.message_%s m where true'), queue_id), lane, 'before_txid', not_expired(queue_id));
 begin
   if kind = 'window' then
     return window_messages;
   elsif kind = 'late' then
-    return format($sql$
+    return format(qualified($sql$
   select page.*
     from (
   (
@@ -58,7 +58,7 @@ begin
       from pg_snapshot_xip(position.prev_snapshot) as late(txid)
      cross join lateral (
        select m.*
-         from message_%1$s m
+         from {schema}.message_%1$s m
         where m.lane = %2$s
           and m.txid = late.txid
           and (m.txid, m.seq) > (position.last_txid, position.last_seq)
@@ -71,11 +71,11 @@ begin
      limit max_messages
   )
   union all
-$sql$, queue_id, lane, not_expired(queue_id)) || window_messages || ') page limit max_messages';
+$sql$), queue_id, lane, not_expired(queue_id)) || window_messages || ') page limit max_messages';
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
   return format('select m.* from (%s) m order by m.txid, m.seq limit max_messages', (
-    select string_agg(messages_of_window(format('only message_%1$s_%2$s m where %2$s = any (part.part)', queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
+    select string_agg(messages_of_window(format(qualified('only {schema}.message_%1$s_%2$s m where %2$s = any (part.part)'), queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));
 end
@@ -99,14 +99,14 @@ $generate$;
 -- on txid beside the upper bound: see 43_batch_messages.sql.
 create function expired_between(queue_id int, lane text, txid text, seq text) returns text
 language sql
-immutable
-return format($sql$(
+stable
+return format(qualified($sql$(
                select count(*)
                  from (
                    select m.*
                      from pg_snapshot_xip(position.prev_snapshot) as late(txid)
                     cross join lateral (
-                      select * from message_%1$s m
+                      select * from {schema}.message_%1$s m
                        where m.lane = %2$s and m.txid = late.txid
                          and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
                          and m.seq <= case when late.txid = %3$s then %4$s else 9223372036854775807 end
@@ -114,11 +114,11 @@ return format($sql$(
                     where late.txid >= position.last_txid and late.txid <= %3$s and pg_visible_in_snapshot(late.txid, position.next_snapshot)
                    union all
                    select *
-                     from message_%1$s m
+                     from {schema}.message_%1$s m
                     where m.lane = %2$s
                       and (m.txid, m.seq) > %5$s
                       and (m.txid, m.seq) <= (%3$s, %4$s)
                       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
                  ) m
                 where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
-             )$sql$, queue_id, lane, txid, seq, main_part_after('position', 'position.prev_snapshot'));
+             )$sql$), queue_id, lane, txid, seq, main_part_after('position', 'position.prev_snapshot'));

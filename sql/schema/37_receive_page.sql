@@ -30,7 +30,7 @@ declare
   lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
   is_last_page constant text := 'p.seen < max_messages and p.messages = p.seen' || case when kind = 'part' then ' and not part.more' else '' end;
 begin
-  return format($sql$
+  return format(qualified($sql$
     return query
     with window_messages as materialized (
       %2$s
@@ -40,19 +40,19 @@ begin
              -- the length of a payload is known without reading it
              case
                when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
-               else messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
+               else {schema}.messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
              end as messages
         from window_messages w
       having count(*) > 0
     ),
     new_batch as (
-      insert into batch_%1$s (
+      insert into {schema}.batch_%1$s (
         segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
         first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, created_at, lease_until,
         rate_until
       )
       select current_segment, reader, %4$s, position.n + 1,
-             make_batch_id(nextval('batch_seq_%1$s'), %1$s, current_segment),
+             {schema}.make_batch_id(nextval('{schema}.batch_seq_%1$s'), %1$s, current_segment),
              -- a window is stored once per segment, its further batches refer to it
              case when not keeps_window then position.prev_snapshot end,
              case when not keeps_window then position.next_snapshot end,
@@ -68,8 +68,8 @@ begin
              -- offset 0: evaluated once
              (
                select case when position.n %% 64 = 0
-                        then move_settled_line(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::settled_line)
-                        else (position.settled_before, position.still_open)::settled_line
+                        then {schema}.move_settled_line(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::{schema}.settled_line)
+                        else (position.settled_before, position.still_open)::{schema}.settled_line
                       end as line
                offset 0
              ) l
@@ -78,7 +78,7 @@ begin
     select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
       from (select * from window_messages limit (select p.messages from picked p)) m
      cross join new_batch b;
-$sql$, queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
+$sql$), queue_id, page_source(queue_id, lane, kind), is_last_page, lane,
     case lane_by when 'priority' then lane else 'null::int' end,
     case when not_expired(queue_id) = '' then 'position.expired' else 'position.expired + expired + ' || expired_between(queue_id, lane,
       format('case when %s then pg_snapshot_xmax(position.next_snapshot) else p.txids[p.messages] end', is_last_page),
@@ -96,17 +96,17 @@ begin
   if segment_count(queue_id) <= segments_looked_into() then
     return '';
   end if;
-  return format($parts$
+  return format(qualified($parts$
     if attempt_no = 1 and not is_among_late then
       if position.window_segments is null then
         select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
-          from find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
+          from {schema}.find_window_segments(%1$s, %4$s, position.prev_snapshot, position.next_snapshot) w;
         -- stored again, with what was found out
         keeps_window := false;
       end if;
       from_txid := position.last_txid;
       loop
-        select * into part from window_part(position.window_segments, position.window_mins, position.window_maxs, from_txid);
+        select * into part from {schema}.window_part(position.window_segments, position.window_mins, position.window_maxs, from_txid);
         -- a segment younger than this function: this once, look into all
         exit when part.before is null or not part.part <@ %3$L::int[];
         %2$s
@@ -120,6 +120,6 @@ begin
         continue;
       end if;
     end if;
-$parts$, queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane, count_expired(queue_id, lane));
+$parts$), queue_id, receive_page(queue_id, lane, 'part'), array(select generate_series(0, segment_count(queue_id) - 1)), lane, count_expired(queue_id, lane));
 end
 $generate$;

@@ -2,19 +2,19 @@
 -- looks. $1: one consumer's number; null: all that the queue has. source: the table of batches, null for that of all segments.
 create function cursors_query(queue_id int, source text default null) returns text
 language sql
-immutable
-return format($sql$
+stable
+return format(qualified($sql$
     select c.id as consumer_id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot) as prev,
            coalesce(b.next_snapshot, w.next_snapshot) as next, b.last_txid, b.last_seq, b.exhausted,
-           (b.settled_before, b.still_open)::settled_line as settled, b.rate_until, b.expired
-      from consumer c
-      join queue q on q.id = c.queue_id
+           (b.settled_before, b.still_open)::{schema}.settled_line as settled, b.rate_until, b.expired
+      from {schema}.consumer c
+      join {schema}.queue q on q.id = c.queue_id
      cross join generate_series(0, q.lanes - 1) as l(lane)
      cross join lateral (select * from %2$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
      -- limit: looked up for each cursor, where a join might begin with all batches there are
      cross join lateral (select * from %2$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n limit 1) w
      where c.queue_id = %1$s and ($1 is null or c.id = $1)
-$sql$, queue_id, coalesce(source, format('batch_%s', queue_id)));
+$sql$), queue_id, coalesce(source, format(qualified('{schema}.batch_%s'), queue_id)));
 
 create function cursors(queue_id int, of_consumer int default null) returns table (
   consumer_id int,
@@ -46,13 +46,13 @@ $$;
 
 -- How many entries of the indexes of a table, and of those that inherit from it, this session has read lately: since it last reported its
 -- statistics. What an index scan reads is counted at the index, rows that are not visible too.
-create function index_entries_read(source text) returns bigint
+create function index_entries_read(source regclass) returns bigint
 language sql
 volatile
 set search_path from current
 begin atomic
   select coalesce(sum(pg_stat_get_xact_tuples_returned(x.indexrelid)), 0)::bigint
     from pg_index x
-   where x.indrelid = index_entries_read.source::regclass
-      or x.indrelid in (select i.inhrelid from pg_inherits i where i.inhparent = index_entries_read.source::regclass);
+   where x.indrelid = index_entries_read.source
+      or x.indrelid in (select i.inhrelid from pg_inherits i where i.inhparent = index_entries_read.source);
 end;

@@ -27,10 +27,10 @@ begin
   mins := '{}';
   maxs := '{}';
   for segment in 0 .. segment_count(queue_id) - 1 loop
-    execute format($sql$
-      select (select m.txid from message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane, m.txid, m.seq limit 1) as first,
-             (select m.txid from message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane desc, m.txid desc, m.seq desc limit 1) as last
-    $sql$, queue_id, segment) into ends using pg_snapshot_xmax(prev_snapshot), pg_snapshot_xmax(next_snapshot), lane;
+    execute format(qualified($sql$
+      select (select m.txid from {schema}.message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane, m.txid, m.seq limit 1) as first,
+             (select m.txid from {schema}.message_%1$s_%2$s m where m.lane = $3 and m.txid >= $1 and m.txid < $2 order by m.lane desc, m.txid desc, m.seq desc limit 1) as last
+    $sql$), queue_id, segment) into ends using pg_snapshot_xmax(prev_snapshot), pg_snapshot_xmax(next_snapshot), lane;
     if ends.first is not null then
       segments := segments || segment;
       mins := mins || ends.first;

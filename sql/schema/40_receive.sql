@@ -29,7 +29,7 @@ language sql
 stable
 set search_path from current
 begin atomic
-  select string_agg(format('when %s then %s', segment, read_cursor(format('batch_%s_%s', queue_id, segment), lane)), '' order by segment)
+  select string_agg(format('when %s then %s', segment, read_cursor(format(qualified('{schema}.batch_%s_%s'), queue_id, segment), lane)), '' order by segment)
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 end;
 
@@ -39,8 +39,8 @@ language plpgsql
 set search_path from current
 as $generate$
 begin
-  return format($lane$
-  current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+  return format(qualified($lane$
+  current_segment := {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s'));
   case current_segment
     %2$s
     else
@@ -49,14 +49,14 @@ begin
   end case;
   if not is_there then
     %3$s
-    current_segment := pointer_segment(pg_sequence_last_value('segment_pointer_%1$s'));
+    current_segment := {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s'));
   end if;
   started := clock_timestamp();
 
   for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
     if attempt_no = 2 then
       position.prev_snapshot := position.next_snapshot;
-      position.next_snapshot := snapshot_now();
+      position.next_snapshot := {schema}.snapshot_now();
       position.last_txid := '0';
       position.last_seq := -1;
       position.window_segments := null;
@@ -87,8 +87,8 @@ begin
   -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
   -- for other reasons
   if expired > 0 or clock_timestamp() - started > interval '10 ms'
-     and index_entries_read('message_%1$s') > 1000 then
-    insert into batch_%1$s (
+     and {schema}.index_entries_read('{schema}.message_%1$s') > 1000 then
+    insert into {schema}.batch_%1$s (
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
       still_open, rate_until
     ) values (
@@ -96,7 +96,7 @@ begin
       position.settled_before, position.still_open, position.rate_until
     );
   end if;
-$lane$, queue_id, read_current_cursor(queue_id, lane), read_cursor(format('batch_%s', queue_id), lane), receive_parts(queue_id, lane),
+$lane$), queue_id, read_current_cursor(queue_id, lane), read_cursor(format(qualified('{schema}.batch_%s'), queue_id), lane), receive_parts(queue_id, lane),
   receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane,
   count_expired(queue_id, lane));
 end
@@ -123,11 +123,11 @@ language plpgsql
 set search_path from current
 as $generate$
 begin
-  execute format($ddl$
-create or replace function receive_%1$s(consumer text, worker text, max_messages int, lease interval, max_bytes int) returns setof received_message
+  execute format(qualified($ddl$
+create or replace function {schema}.receive_%1$s(consumer text, worker text, max_messages int, lease interval, max_bytes int) returns setof {schema}.received_message
 language plpgsql
 security definer
-set search_path from current
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
@@ -160,31 +160,31 @@ declare
   from_lane int;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
-  if current_setting('transaction_isolation') <> 'read committed' or is_elsewhere() then
-    perform require_home();
-    perform require_read_committed('receive');
+  if current_setting('transaction_isolation') <> 'read committed' or {schema}.is_elsewhere() then
+    perform {schema}.require_home();
+    perform {schema}.require_read_committed('receive');
   end if;
   if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days' and coalesce(max_bytes, 1) > 0) is not true then
-    perform check_receive(max_messages, lease, max_bytes);
+    perform {schema}.check_receive(max_messages, lease, max_bytes);
   end if;
-  lock table only batch_%1$s in row exclusive mode;
+  lock table only {schema}.batch_%1$s in row exclusive mode;
   select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into reader, reader_mode, is_paused, has_limits
-    from consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
+    from {schema}.consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
   if reader is null then
-    perform require_consumer(%1$s, consumer);
+    perform {schema}.require_consumer(%1$s, consumer);
   end if;
   if is_paused%4$s then
     return;
   end if;
   perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
   if reader_mode = 'exclusive' then
-    return query select * from receive_open_batch(%1$s, reader, worker, lease);
+    return query select * from {schema}.receive_open_batch(%1$s, reader, worker, lease);
     if found then
       return;
     end if;
   end if;
   if has_limits then
-    limits := receive_allowance(%1$s, reader, max_messages);
+    limits := {schema}.receive_allowance(%1$s, reader, max_messages);
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;
@@ -195,8 +195,8 @@ begin
 %3$s
 end
 $receive$;
-revoke all on function receive_%1$s(text, text, int, interval, int) from public
-$ddl$, queue_id, lock_seed('cursor', queue_id),
+revoke all on function {schema}.receive_%1$s(text, text, int, interval, int) from public
+$ddl$), queue_id, lock_seed('cursor', queue_id),
   case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end,
   case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end);
 end

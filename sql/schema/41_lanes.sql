@@ -14,25 +14,25 @@ declare
   settings queue;
 begin
   select * into settings from queue q where q.id = queue_id;
-  return format($sql$
+  return format(qualified($sql$
     select array_agg(b.lane order by %3$s)
       from (
         select b.*%5$s
           from generate_series(0, %2$s) as l(lane)
-         cross join lateral (select * from batch_%1$s b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
+         cross join lateral (select * from {schema}.batch_%1$s b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
       ) b
-      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+      join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      cross join lateral (select coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next) s
      cross join lateral (
        select reader_mode = 'ordered' and b.id is not null
-          and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final) as open
+          and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final) as open
      ) o
-     where case when o.open then can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+     where case when o.open then {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
              else exists (
                -- with so many retries of others in front, the lane is tried to move its cursor past them
                select from (
                  select m.consumer_id, row_number() over () as number
-                   from message_%1$s m
+                   from {schema}.message_%1$s m
                   where m.lane = b.lane
                     and (m.txid, m.seq) > %4$s
                   limit 1000
@@ -40,13 +40,13 @@ begin
                 where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
              ) or exists (
                select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
-                 join message_%1$s m on m.lane = b.lane and m.txid = late.txid
+                 join {schema}.message_%1$s m on m.lane = b.lane and m.txid = late.txid
                 where (m.consumer_id is null or m.consumer_id = reader)
                   and not (pg_visible_in_snapshot(m.txid, s.next) and (m.txid, m.seq) <= (b.last_txid, b.last_seq))
                   and not pg_visible_in_snapshot(m.txid, s.prev)
              )
            end
-  $sql$, queue_id, settings.lanes - 1,
+  $sql$), queue_id, settings.lanes - 1,
     case
       when settings.lane_by = 'key' then format('(b.lane + %1$s - b.batches %% %1$s) %% %1$s', settings.lanes)
       when settings.lowest_first_every is not null then format('case when nullif(b.batches, 0) %% %s = 0 then b.lane else -b.lane end', settings.lowest_first_every)
@@ -64,24 +64,24 @@ language plpgsql
 set search_path from current
 as $generate$
 begin
-  return format($lanes$
+  return format(qualified($lanes$
   lanes := (
     %2$s
   );
   foreach from_lane in array coalesce(lanes, '{}') loop
-    if reader_mode = 'ordered' and (open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null then
-      return query select * from receive_rest(%1$s, reader, from_lane, worker, lease);
+    if reader_mode = 'ordered' and ({schema}.open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null then
+      return query select * from {schema}.receive_rest(%1$s, reader, from_lane, worker, lease);
       if found then
         return;
       end if;
       -- nothing was left of it, or somebody is just settling it
-      continue when (open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null;
+      continue when ({schema}.open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null;
     end if;
     -- a limit is reached, which holds up no rest: it was received before
     continue when max_messages = 0;
     expired := 0;
     %3$s
   end loop;
-$lanes$, queue_id, lanes_to_try(queue_id), receive_lane(queue_id, 'from_lane'));
+$lanes$), queue_id, lanes_to_try(queue_id), receive_lane(queue_id, 'from_lane'));
 end
 $generate$;

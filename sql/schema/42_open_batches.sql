@@ -16,17 +16,17 @@ set enable_mergejoin = off
 as $$
 begin
   -- two scans: with OR there would be one, from the beginning of the ring
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select b.n
       from (
-        select * from batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
+        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
         union all
-        select * from batch_%1$s where consumer_id = $1 and lane = $2 and n >= $3
+        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and n >= $3
       ) b
      where b.id is not null
-       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+       and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
      order by b.n
-  $sql$, queue_id) using consumer_id, lane, (line).settled_before, (line).still_open;
+  $sql$), queue_id) using consumer_id, lane, (line).settled_before, (line).still_open;
 end
 $$;
 
@@ -72,16 +72,16 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 begin
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select b.id, b.segment::int, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
-      from cursors(%1$s, $1) c
+      from {schema}.cursors(%1$s, $1) c
      cross join lateral (
-       select * from batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n = any ((c.settled).still_open)
+       select * from {schema}.batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n = any ((c.settled).still_open)
        union all
-       select * from batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n >= (c.settled).settled_before
+       select * from {schema}.batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n >= (c.settled).settled_before
      ) b
      where b.id is not null
-       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-  $sql$, queue_id) using of_consumer;
+       and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+  $sql$), queue_id) using of_consumer;
 end
 $$;

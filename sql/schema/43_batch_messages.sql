@@ -30,20 +30,20 @@ declare
   -- of a rest, the attempt of each message: looked up by a search, not by comparing it with all
   rest jsonb;
 begin
-  execute format($sql$
+  execute format(qualified($sql$
     select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
-      from batch_%1$s_%2$s b
-      join batch_%1$s_%2$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+      from {schema}.batch_%1$s_%2$s b
+      join {schema}.batch_%1$s_%2$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      where b.id = $1
-  $sql$, of_queue, batch_segment(batch_id)) into b using batch_id;
+  $sql$), of_queue, batch_segment(batch_id)) into b using batch_id;
   rest := jsonb_object(b.rest_ids::text[], b.rest_attempts::text[]);
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select m.id, $8, coalesce(($9 ->> m.id::text)::int, m.attempt), m.lane, m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
          cross join lateral (
-           select * from message_%1$s m
+           select * from {schema}.message_%1$s m
             where m.lane = $7 and m.txid = late.txid
               and m.seq >= case when late.txid = $3 then $4 else 0 end
               and m.seq <= case when late.txid = $5 then $6 else 9223372036854775807 end
@@ -51,7 +51,7 @@ begin
          where late.txid >= $3 and late.txid <= $5 and pg_visible_in_snapshot(late.txid, $2)
         union all
         select *
-          from message_%1$s m
+          from {schema}.message_%1$s m
          where m.lane = $7
            and (m.txid, m.seq) >= (case when $3 < pg_snapshot_xmax($1) then pg_snapshot_xmax($1) else $3 end,
                                    case when $3 < pg_snapshot_xmax($1) then -1 else $4 end)
@@ -61,6 +61,6 @@ begin
      where (m.consumer_id is null or m.consumer_id = $8)
        and case when $9 is null then m.expires_at is null or m.expires_at > $10 else $9 ? m.id::text end
      order by m.txid, m.seq
-  $sql$, of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at;
+  $sql$), of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at;
 end
 $$;

@@ -17,17 +17,17 @@ set search_path from current
 set enable_seqscan = off
 as $$
 begin
-  if to_regclass(format('outcome_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
+  if to_regclass(format(qualified('{schema}.outcome_%s_%s'), batch_queue(batch_id), batch_segment(batch_id))) is null then
     return;
   end if;
-  execute format($sql$
+  execute format(qualified($sql$
     select b.messages, coalesce(max(o.n), 0), coalesce(bool_or(o.final), false),
-           array(select s.id from outcome_%1$s_%2$s o, unnest(o.message_ids) as s(id) where o.batch_id = $1)
-      from batch_%1$s_%2$s b
-      left join outcome_%1$s_%2$s o on o.batch_id = b.id
+           array(select s.id from {schema}.outcome_%1$s_%2$s o, unnest(o.message_ids) as s(id) where o.batch_id = $1)
+      from {schema}.batch_%1$s_%2$s b
+      left join {schema}.outcome_%1$s_%2$s o on o.batch_id = b.id
      where b.id = $1
      group by b.messages
-  $sql$, batch_queue(batch_id), batch_segment(batch_id)) into messages, last_n, final, settled using batch_id;
+  $sql$), batch_queue(batch_id), batch_segment(batch_id)) into messages, last_n, final, settled using batch_id;
 end
 $$;
 
@@ -42,11 +42,11 @@ as $$
 declare
   inserted int;
 begin
-  execute format($sql$
-    insert into outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids)
-    select %2$s, b.id, $2, $3, $4 from batch_%1$s_%2$s b where b.id = $1 for no key update
+  execute format(qualified($sql$
+    insert into {schema}.outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids)
+    select %2$s, b.id, $2, $3, $4 from {schema}.batch_%1$s_%2$s b where b.id = $1 for no key update
     on conflict do nothing
-  $sql$, batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
+  $sql$), batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
   get diagnostics inserted = row_count;
   return inserted = 1;
 end
@@ -152,40 +152,40 @@ as $generate$
 declare
   branches text;
 begin
-  select string_agg(format($sql$
+  select string_agg(format(qualified($sql$
     when %2$s then
-      insert into outcome_%1$s_%2$s (segment, batch_id, n, final)
-      select %2$s, b.id, 1, true from batch_%1$s_%2$s b where b.id = ack_%1$s.batch for no key update
-      on conflict (batch_id, n, segment) do nothing;$sql$,
+      insert into {schema}.outcome_%1$s_%2$s (segment, batch_id, n, final)
+      select %2$s, b.id, 1, true from {schema}.batch_%1$s_%2$s b where b.id = ack_%1$s.batch for no key update
+      on conflict (batch_id, n, segment) do nothing;$sql$),
       queue_id, segment), '' order by segment)
     into branches
     from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
 
-  execute format($ddl$
-create or replace function ack_%1$s(batch bigint) returns int
+  execute format(qualified($ddl$
+create or replace function {schema}.ack_%1$s(batch bigint) returns int
 language plpgsql
 security definer
-set search_path from current
+set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
 as $ack$
 begin
-  case batch_segment(batch) %2$s
+  case {schema}.batch_segment(batch) %2$s
     else
       null;
   end case;
   if not found then
     -- this runs with the owner's rights, and who may call it may settle this queue's batches alone
-    if batch_queue(batch) is distinct from %1$s then
-      perform warn_not_settled(batch);
+    if {schema}.batch_queue(batch) is distinct from %1$s then
+      perform {schema}.warn_not_settled(batch);
       return 0;
     end if;
-    return ack_by_number(batch);
+    return {schema}.ack_by_number(batch);
   end if;%3$s
   return 1;
 end
 $ack$;
-revoke all on function ack_%1$s(bigint) from public
-$ddl$, queue_id, branches, case when settling_makes_room(queue_id) then E'\n  ' || wake_statement(queue_id, 'wake_for_room') else '' end);
+revoke all on function {schema}.ack_%1$s(bigint) from public
+$ddl$), queue_id, branches, case when settling_makes_room(queue_id) then E'\n  ' || wake_statement(queue_id, 'wake_for_room') else '' end);
 end
 $generate$;
 

@@ -23,43 +23,43 @@ set enable_hashjoin = on
 as $$
 declare
   of_queue constant int := batch_queue(batch_id);
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', of_queue))));
   settings queue;
 begin
   perform require_home();
   select * into settings from queue q where q.id = of_queue;
-  execute format($sql$
+  execute format(qualified($sql$
     with given_back as (
       select m.*, coalesce(g.wait, '0') as wait, g.reason,
              case when g.how = 'retry' then m.attempt + 1 else m.attempt end as next_attempt,
              g.how = 'bury' or (g.how = 'retry' and m.attempt > $3) as is_dead
-        from batch_messages($1) m
+        from {schema}.batch_messages($1) m
         join unnest($2) as g on g.message_id = m.message_id
     ),
     dead as (
-      insert into dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
+      insert into {schema}.dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
       select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, g.reason
         from given_back g
-        join consumer c on c.id = g.consumer_id
+        join {schema}.consumer c on c.id = g.consumer_id
        where is_dead
     ),
     near as (
-      insert into %3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      insert into {schema}.%3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
        where not is_dead and wait > '0' and wait <= $5
     ),
     far as (
-      insert into %4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      insert into {schema}.%4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from given_back
        where not is_dead and wait > $5
     )
-    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-    select nextval('message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+    insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    select nextval('{schema}.message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
       from given_back
      where not is_dead and wait <= '0'
-  $sql$, of_queue, current_segment, delayed_table('near'), delayed_table('far'))
+  $sql$), of_queue, current_segment, delayed_table('near'), delayed_table('far'))
     using batch_id, given, settings.max_retries, settings.uid, delayed_near_span();
   perform wake(of_queue);
 end

@@ -14,10 +14,10 @@ set search_path from current
 set enable_seqscan = off
 as $$
 begin
-  if to_regclass(format('batch_%s_%s', batch_queue(batch_id), batch_segment(batch_id))) is null then
+  if to_regclass(format(qualified('{schema}.batch_%s_%s'), batch_queue(batch_id), batch_segment(batch_id))) is null then
     return;
   end if;
-  execute format('select c.mode, c.on_failure from batch_%1$s_%2$s b join consumer c on c.id = b.consumer_id where b.id = $1',
+  execute format(qualified('select c.mode, c.on_failure from {schema}.batch_%1$s_%2$s b join {schema}.consumer c on c.id = b.consumer_id where b.id = $1'),
     batch_queue(batch_id), batch_segment(batch_id)) into mode, on_failure using batch_id;
 end
 $$;
@@ -41,12 +41,12 @@ set enable_seqscan = off
 set enable_sort = off
 as $$
 begin
-  execute format($sql$
-    select b.id, can_be_taken_over(b.worker, b.lease_until, b.waits_until)
-      from (select * from batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.n desc limit 1) b
+  execute format(qualified($sql$
+    select b.id, {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+      from (select * from {schema}.batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.n desc limit 1) b
      where b.id is not null
-       and not exists (select from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-  $sql$, queue_id) into batch_id, can_be_taken using consumer_id, lane;
+       and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+  $sql$), queue_id) into batch_id, can_be_taken using consumer_id, lane;
 end
 $$;
 
@@ -107,7 +107,7 @@ declare
 begin
   batch_id := old_id;
   state := batch_state(old_id);
-  execute format('select waits_until is not null from batch_%s_%s where id = $1', batch_queue(old_id), batch_segment(old_id)) into waited using old_id;
+  execute format(qualified('select waits_until is not null from {schema}.batch_%s_%s where id = $1'), batch_queue(old_id), batch_segment(old_id)) into waited using old_id;
   select array_agg(m.message_id) filter (where waited or m.next_attempt <= max_retries + 1),
          array_agg(m.next_attempt) filter (where waited or m.next_attempt <= max_retries + 1),
          coalesce(array_agg(m.message_id) filter (where not waited and m.next_attempt > max_retries + 1), '{}')
@@ -135,23 +135,23 @@ set search_path from current
 as $$
 declare
   of_queue constant int := batch_queue(old_id);
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', of_queue))));
   new_id bigint;
 begin
-  execute format($sql$
-    insert into batch_%1$s (
+  execute format(qualified($sql$
+    insert into {schema}.batch_%1$s (
       segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
       messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until, rate_until, expired
     )
-    select %2$s, b.consumer_id, b.lane, b.n + 1, make_batch_id(nextval('batch_seq_%1$s'), %1$s, %2$s),
+    select %2$s, b.consumer_id, b.lane, b.n + 1, {schema}.make_batch_id(nextval('{schema}.batch_seq_%1$s'), %1$s, %2$s),
            coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
            b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, b.exhausted, b.settled_before, b.still_open,
            $4, $5, $6, b.rate_until, b.expired
-      from batch_%1$s b
-      join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+      from {schema}.batch_%1$s b
+      join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      where b.id = $1 and cardinality($2) > 0
     returning id
-  $sql$, of_queue, current_segment) into new_id using old_id, ids, attempts, worker, lease_until, waits_until;
+  $sql$), of_queue, current_segment) into new_id using old_id, ids, attempts, worker, lease_until, waits_until;
   return new_id;
 end
 $$;

@@ -67,7 +67,7 @@ declare
   is_free boolean;
 begin
   -- a transaction that settles it and stays open is passed over without a wait: many of them would keep recovery from all that come after
-  execute format('select true from batch_%s_%s b where b.id = $1 for no key update skip locked', batch_queue(batch_id), batch_segment(batch_id))
+  execute format(qualified('select true from {schema}.batch_%s_%s b where b.id = $1 for no key update skip locked'), batch_queue(batch_id), batch_segment(batch_id))
     into is_free using batch_id;
   if is_free is not true then
     return false;

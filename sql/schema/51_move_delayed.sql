@@ -30,35 +30,35 @@ create function late_rows(source text) returns text
 language sql
 stable
 set search_path from current
-return format($sql$
+return format(qualified($sql$
   (
     select d.*
       from pg_snapshot_xip(($1).snapshot) as late(txid)
-     cross join lateral (select d.ctid, d.* from %1$I.%2$I d where d.txid = late.txid and (d.due_at, d.seq) <= (($1).due_at, ($1).seq)) d
-     where pg_visible_in_snapshot(d.txid, $2) and not %1$I.is_moved($1, d.txid, d.due_at, d.seq)
+     cross join lateral (select d.ctid, d.* from {schema}.%1$I d where d.txid = late.txid and (d.due_at, d.seq) <= (($1).due_at, ($1).seq)) d
+     where pg_visible_in_snapshot(d.txid, $2) and not {schema}.is_moved($1, d.txid, d.due_at, d.seq)
   )
   union all
   (
     select d.ctid, d.*
-      from %1$I.%2$I d
+      from {schema}.%1$I d
      where d.txid >= pg_snapshot_xmax(($1).snapshot) and (d.due_at, d.seq) <= (($1).due_at, ($1).seq)
-       and pg_visible_in_snapshot(d.txid, $2) and not %1$I.is_moved($1, d.txid, d.due_at, d.seq)
+       and pg_visible_in_snapshot(d.txid, $2) and not {schema}.is_moved($1, d.txid, d.due_at, d.seq)
   )
-$sql$, current_schema(), source);
+$sql$), source);
 
 -- The rows after the point and up to a time, by the index on (due_at, seq). $3: the time.
 create function rows_after_point(source text) returns text
 language sql
 stable
 set search_path from current
-return format($sql$
+return format(qualified($sql$
   (
     select d.ctid, d.*
-      from %1$I.%2$I d
+      from {schema}.%1$I d
      where (d.due_at, d.seq) > (($1).due_at, ($1).seq) and d.due_at <= $3 and pg_visible_in_snapshot(d.txid, $2)
      order by d.due_at, d.seq
   )
-$sql$, current_schema(), source);
+$sql$), source);
 
 -- All rows that have not been moved and are due by a time.
 create function unmoved_rows(source text) returns text
@@ -76,9 +76,9 @@ as $$
 declare
   "position" delayed_position;
 begin
-  execute format($sql$
-    select l.n, l.snapshot, l.due_at, l.seq, l.moved, l.late_snapshot, l.late_due_at, l.late_seq from %I.%I l order by l.n desc limit 1
-  $sql$, current_schema(), source || '_log') into "position";
+  execute format(qualified($sql$
+    select l.n, l.snapshot, l.due_at, l.seq, l.moved, l.late_snapshot, l.late_due_at, l.late_seq from {schema}.%I l order by l.n desc limit 1
+  $sql$), source || '_log') into "position";
   if ("position").n is null then
     return (0, '1:1:', '-infinity', -1, 0, null, null, null)::delayed_position;
   end if;
@@ -92,7 +92,7 @@ volatile
 set search_path from current
 as $$
 begin
-  execute format('insert into %I.%I (n, snapshot, due_at, seq, moved, late_snapshot, late_due_at, late_seq) select ($1).*', current_schema(), source || '_log')
+  execute format(qualified('insert into {schema}.%I (n, snapshot, due_at, seq, moved, late_snapshot, late_due_at, late_seq) select ($1).*'), source || '_log')
     using "position";
 end
 $$;
@@ -170,7 +170,7 @@ begin
   end if;
   -- a look at many rows that came in since S is not paid for again. Not one that was slow for other reasons
   if moved > 0 or (old).late_snapshot is not null
-     or (clock_timestamp() - started > interval '10 ms' and index_entries_read(format('%I.%I', current_schema(), source)) > 1000) then
+     or (clock_timestamp() - started > interval '10 ms' and index_entries_read(relation(source)) > 1000) then
     new.n := (old).n + 1;
     new.moved := (old).moved + moved;
     perform write_delayed_position(source, new);
@@ -226,13 +226,13 @@ declare
   part record;
 begin
   if target is not null then
-    perform write_rows(format($sql$
-      insert into %1$I.%2$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    perform write_rows(format(qualified($sql$
+      insert into {schema}.%1$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
-        from %1$I.%3$I d
+        from {schema}.%2$I d
        where d.ctid = any ($1)
        order by d.due_at, d.seq
-    $sql$, current_schema(), delayed_table(target), source), tids);
+    $sql$), delayed_table(target), source), tids);
     return;
   end if;
   for part in
@@ -243,14 +243,14 @@ begin
      order by q.id
   loop
     -- lanes may have been added since a message was sent whose transaction was open then: the lane of a key is found anew
-    perform write_rows(format($sql$
-      insert into %1$I.message_%2$s_%3$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select nextval('%1$I.message_seq_%2$s'), d.id, d.created_at, d.consumer_id, d.attempt, %5$s, d.key, d.expires_at, d.type, d.payload, d.headers
-        from %1$I.%4$I d
+    perform write_rows(format(qualified($sql$
+      insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select nextval('{schema}.message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, %4$s, d.key, d.expires_at, d.type, d.payload, d.headers
+        from {schema}.%3$I d
        where d.ctid = any ($1)
        order by d.due_at, d.seq
-    $sql$, current_schema(), part.id, pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', part.id)::regclass)), source,
-    case when part.lane_by = 'key' then format('%I.lane_of_%s(d.key, d.id)', current_schema(), part.id) else 'd.lane' end), part.tids);
+    $sql$), part.id, pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', part.id)))), source,
+    case when part.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), part.id) else 'd.lane' end), part.tids);
     perform wake(part.id);
   end loop;
 end

@@ -51,14 +51,14 @@ declare
   current_table constant text := delayed_table(store);
   current_number constant int := right(current_table, 1)::int;
   other_table constant text := format('delayed_%s_%s', store, 1 - current_number);
-  pointer constant regclass := format('delayed_%s_pointer', store)::regclass;
+  pointer constant regclass := relation(format('delayed_%s_pointer', store));
   moved bigint;
 begin
-  if pg_relation_size(other_table::regclass) > 0 then
+  if pg_relation_size(relation(other_table)) > 0 then
     moved := move_delayed(other_table, store, 'infinity');
     return moved + case when moved = 0 then truncate_delayed(other_table)::int else 0 end;
   end if;
-  if is_being_truncated(other_table::regclass)
+  if is_being_truncated(relation(other_table))
      or pointer_age(pg_sequence_last_value(pointer)) < '30 s'
      or not delayed_is_worth_collecting(current_table) then
     return 0;
@@ -83,15 +83,15 @@ as $$
 declare
   moved bigint;
 begin
-  if pg_table_size((source || '_log')::regclass) >= delayed_bytes_min() then
+  if pg_table_size(relation(source || '_log')) >= delayed_bytes_min() then
     return true;
   end if;
-  if pg_table_size(source::regclass) < delayed_bytes_min() then
+  if pg_table_size(relation(source)) < delayed_bytes_min() then
     return false;
   end if;
-  execute format('select moved from %I order by n desc limit 1', source || '_log') into moved;
+  execute format(qualified('select moved from {schema}.%I order by n desc limit 1'), source || '_log') into moved;
   -- nothing at all has been moved: null
-  return coalesce(moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(source, 'seq')::regclass), false);
+  return coalesce(moved * 2 >= pg_sequence_last_value(pg_get_serial_sequence(format(qualified('{schema}.%I'), source), 'seq')::regclass), false);
 end
 $$;
 
@@ -106,18 +106,18 @@ declare
   position record;
   something_left boolean;
 begin
-  execute format('lock table only %1$I, only %2$I in access exclusive mode nowait', source, source || '_log');
+  execute format(qualified('lock table only {schema}.%1$I, only {schema}.%2$I in access exclusive mode nowait'), source, source || '_log');
   -- a sender that read the pointer before it moved may have inserted since the last move
   position := delayed_position(source);
-  execute format($sql$
-    select exists (select from %1$I d where (d.due_at, d.seq) > ($2, $3))
-        or exists (select from %1$I d where d.txid >= pg_snapshot_xmax($1))
-        or exists (select from pg_snapshot_xip($1) as late(txid) join %1$I d on d.txid = late.txid)
-  $sql$, source) into something_left using position.snapshot, position.due_at, position.seq;
+  execute format(qualified($sql$
+    select exists (select from {schema}.%1$I d where (d.due_at, d.seq) > ($2, $3))
+        or exists (select from {schema}.%1$I d where d.txid >= pg_snapshot_xmax($1))
+        or exists (select from pg_snapshot_xip($1) as late(txid) join {schema}.%1$I d on d.txid = late.txid)
+  $sql$), source) into something_left using position.snapshot, position.due_at, position.seq;
   if something_left then
     return false;
   end if;
-  execute format('truncate only %1$I, only %2$I restart identity', source, source || '_log');
+  execute format(qualified('truncate only {schema}.%1$I, only {schema}.%2$I restart identity'), source, source || '_log');
   return true;
 exception
   when lock_not_available then
@@ -141,7 +141,7 @@ declare
 begin
   foreach source in array array['delayed_near_0', 'delayed_near_1'] loop
     position := delayed_position(source);
-    execute format('select d.due_at from %I d where (d.due_at, d.seq) > ($1, $2) order by d.due_at, d.seq limit 1', source)
+    execute format(qualified('select d.due_at from {schema}.%I d where (d.due_at, d.seq) > ($1, $2) order by d.due_at, d.seq limit 1'), source)
       into due_at using position.due_at, position.seq;
     first_due_at := least(first_due_at, due_at);
   end loop;

@@ -81,16 +81,16 @@ declare
   of_queue constant int := require_queue(queue);
 begin
   perform check_max_messages(max_messages, 1000);
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select d.id, d.consumer, d.message_id, d.attempt, d.type, d.payload, d.headers,
-           case when (select q.lane_by from queue q where q.id = %1$s) = 'priority' then d.lane::int end, d.key, d.reason, d.created_at, d.died_at
-      from dead_letter d
+           case when (select q.lane_by from {schema}.queue q where q.id = %1$s) = 'priority' then d.lane::int end, d.key, d.reason, d.created_at, d.died_at
+      from {schema}.dead_letter d
      where d.queue_id = %1$s
        and %2$s
        and d.id < $7
      order by d.queue_id desc, d.id desc
      limit $8
-  $sql$, of_queue, dead_letter_filter(null, consumer, type_name, reason_like, died_after, died_before))
+  $sql$), of_queue, dead_letter_filter(null, consumer, type_name, reason_like, died_after, died_before))
     using null::bigint[], consumer, type_name, reason_like, died_after, died_before, coalesce(before_id, 9223372036854775807), max_messages;
 end
 $$;
@@ -121,15 +121,15 @@ set enable_sort = off
 as $$
 declare
   of_queue constant int := require_queue(queue);
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', of_queue))));
   sent int;
 begin
   perform require_home(), check_max_messages(max_messages, 100000);
-  execute format($sql$
+  execute format(qualified($sql$
     with chosen as (
       select d.id, c.id as consumer_id
-        from dead_letter d
-        join consumer c on c.queue_id = %1$s and c.name = d.consumer
+        from {schema}.dead_letter d
+        join {schema}.consumer c on c.queue_id = %1$s and c.name = d.consumer
        where %3$s
          and %4$s
        order by d.queue_id, d.id
@@ -137,18 +137,18 @@ begin
          for update of d
     ),
     taken as (
-      delete from dead_letter d using chosen where d.id = chosen.id returning d.*, chosen.consumer_id
+      delete from {schema}.dead_letter d using chosen where d.id = chosen.id returning d.*, chosen.consumer_id
     ),
     sent as (
-      insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select nextval('message_seq_%1$s'), t.message_id, t.created_at, t.consumer_id, 1,
-             coalesce(lane_of_key(t.key, (select lanes from queue where id = %1$s)), t.lane), t.key, t.type, t.payload, t.headers
+      insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select nextval('{schema}.message_seq_%1$s'), t.message_id, t.created_at, t.consumer_id, 1,
+             coalesce({schema}.lane_of_key(t.key, (select lanes from {schema}.queue where id = %1$s)), t.lane), t.key, t.type, t.payload, t.headers
         from taken t
        order by t.id
       returning 1
     )
     select count(*) from sent
-  $sql$, of_queue, current_segment, dead_letter_queue(of_queue, ids),
+  $sql$), of_queue, current_segment, dead_letter_queue(of_queue, ids),
     dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before))
     into sent using ids, consumer, type_name, reason_like, died_after, died_before, max_messages;
   perform wake(of_queue);
@@ -186,12 +186,12 @@ begin
   if max_messages is not null then
     perform check_max_messages(max_messages, 100000);
   end if;
-  execute format($sql$
+  execute format(qualified($sql$
     with chosen as (
-      select d.id from dead_letter d where %s and %s order by d.queue_id, d.id limit $7 for update
+      select d.id from {schema}.dead_letter d where %s and %s order by d.queue_id, d.id limit $7 for update
     )
-    delete from dead_letter d using chosen where d.id = chosen.id
-  $sql$, dead_letter_queue(require_queue(queue), ids), dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before))
+    delete from {schema}.dead_letter d using chosen where d.id = chosen.id
+  $sql$), dead_letter_queue(require_queue(queue), ids), dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before))
     using ids, consumer, type_name, reason_like, died_after, died_before, max_messages;
   get diagnostics purged = row_count;
   return purged;

@@ -54,7 +54,7 @@ language sql
 volatile
 set search_path from current
 begin atomic
-  select source from unnest(delayed_tables()) as t(source) where pg_relation_size(source::regclass) > 0;
+  select source from unnest(delayed_tables()) as t(source) where pg_relation_size(relation(source)) > 0;
 end;
 
 -- The batches in which the lanes of ordered consumers wait, of one consumer or all, and until when.
@@ -120,17 +120,17 @@ declare
   delivered bigint;
 begin
   -- lanes may have been added since a message was sent whose transaction was open then: the lane of a key is found anew
-  execute format($sql$
-    insert into message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-    select nextval('message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, %3$s, d.key, d.expires_at, d.type, d.payload, d.headers
+  execute format(qualified($sql$
+    insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    select nextval('{schema}.message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, %3$s, d.key, d.expires_at, d.type, d.payload, d.headers
       from (
         select taken.*
-          from filled_delayed_tables() as source
-         cross join lateral take_delayed(source, $1, $2, $3) taken
+          from {schema}.filled_delayed_tables() as source
+         cross join lateral {schema}.take_delayed(source, $1, $2, $3) taken
          order by taken.due_at, taken.seq
       ) d
-  $sql$, queue_id, pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass)),
-  case when settings.lane_by = 'key' then format('lane_of_%s(d.key, d.id)', queue_id) else 'd.lane' end)
+  $sql$), queue_id, pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id)))),
+  case when settings.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), queue_id) else 'd.lane' end)
     using settings.uid, consumer_id, due_by;
   get diagnostics delivered = row_count;
   return delivered;
@@ -151,13 +151,13 @@ declare
   position delayed_position := delayed_position(source);
   taken bigint;
 begin
-  return query execute format($sql$
-    delete from %1$I t
+  return query execute format(qualified($sql$
+    delete from {schema}.%1$I t
      using (%2$s) d
      where t.due_at = d.due_at and t.seq = d.seq
        and d.due_at <= $3 and d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5)
     returning t.*
-  $sql$, source, unmoved_rows(source)) using position, seen, due_by, queue_uid, consumer_id;
+  $sql$), source, unmoved_rows(source)) using position, seen, due_by, queue_uid, consumer_id;
   get diagnostics taken = row_count;
   if taken > 0 then
     position.n := position.n + 1;

@@ -18,19 +18,19 @@ as $$
 declare
   oldest_at timestamptz;
 begin
-  execute format($sql$
+  execute format(qualified($sql$
     select min(m.created_at)
-      from cursors(%1$s, $1) p
+      from {schema}.cursors(%1$s, $1) p
      cross join lateral (
        select m.id, m.txid, m.seq, m.consumer_id, m.created_at
-         from message_%1$s m
+         from {schema}.message_%1$s m
         where m.lane = p.lane
           and (m.txid, m.seq) > %2$s
         order by m.lane, m.txid, m.seq
         limit 100
      ) m
      where m.consumer_id is null and m.id = m.seq and ($2 is null or pg_visible_in_snapshot(m.txid, $2))
-  $sql$, queue_id, main_part_after('p', 'p.prev')) into oldest_at using consumer_id, seen;
+  $sql$), queue_id, main_part_after('p', 'p.prev')) into oldest_at using consumer_id, seen;
   return oldest_at;
 end
 $$;
@@ -45,17 +45,17 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 declare
-  looks constant text := format('from batch_%s b where b.consumer_id = 0 and b.lane = 0', queue_id);
+  looks constant text := format(qualified('from {schema}.batch_%s b where b.consumer_id = 0 and b.lane = 0'), queue_id);
   now constant timestamptz := clock_timestamp();
   last record;
   seen pg_snapshot;
 begin
   execute format('select b.n, b.created_at %s order by b.n desc limit 1', looks) into last;
   if (last.created_at between now - age / 8 and now) is not true then
-    execute format($sql$
-      insert into batch_%1$s (segment, consumer_id, n, next_snapshot, window_n, last_txid, last_seq, messages)
-      values (pointer_segment(pg_sequence_last_value('segment_pointer_%1$s')), 0, $1, $2, $1, '0', -1, 0)
-    $sql$, queue_id) using coalesce(last.n, 0) + 1, snapshot_now();
+    execute format(qualified($sql$
+      insert into {schema}.batch_%1$s (segment, consumer_id, n, next_snapshot, window_n, last_txid, last_seq, messages)
+      values ({schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), 0, $1, $2, $1, '0', -1, 0)
+    $sql$), queue_id) using coalesce(last.n, 0) + 1, snapshot_now();
   end if;
   execute format('select b.next_snapshot %s and b.created_at <= $1 order by b.n desc limit 1', looks) into seen using now - age;
   return seen;

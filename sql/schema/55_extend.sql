@@ -23,7 +23,7 @@ begin
     perform warn_not_settled(batch_id);
     return 0;
   end if;
-  execute format('select b.worker from batch_%s_%s b where b.id = $1', batch_queue(batch_id), batch_segment(batch_id)) into worker using batch_id;
+  execute format(qualified('select b.worker from {schema}.batch_%s_%s b where b.id = $1'), batch_queue(batch_id), batch_segment(batch_id)) into worker using batch_id;
   if worker is null then
     raise exception using
       errcode = 'PQ004',

@@ -64,7 +64,7 @@ begin atomic
      select distinct on (m.step) m.step, m.failed_at, m.code, m.message
        from maintenance_problem m where m.queue_id = q.id order by m.step, m.failed_at desc
    ) p
-   where p.failed_at > pointer_moved_at(pg_sequence_last_value(format('segment_pointer_%s', q.id)::regclass))
+   where p.failed_at > pointer_moved_at(pg_sequence_last_value(relation(format('segment_pointer_%s', q.id))))
    order by q.name, p.step;
 end;
 

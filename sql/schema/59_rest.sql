@@ -10,8 +10,8 @@ language sql
 volatile
 set search_path from current
 return (
-  coalesce(pg_sequence_last_value(to_regclass(format('message_seq_%s', queue_id))), 0) * 31
-  + coalesce(pg_sequence_last_value(to_regclass(format('batch_seq_%s', queue_id))), 0)
+  coalesce(pg_sequence_last_value(to_regclass(format(qualified('{schema}.message_seq_%s'), queue_id))), 0) * 31
+  + coalesce(pg_sequence_last_value(to_regclass(format(qualified('{schema}.batch_seq_%s'), queue_id))), 0)
 ) & 2147483647;
 
 -- Whether maintenance has to look into a queue.
@@ -21,7 +21,7 @@ volatile
 set search_path from current
 as $$
 declare
-  rest constant bigint := pg_sequence_last_value(to_regclass(format('rest_%s', queue_id)));
+  rest constant bigint := pg_sequence_last_value(to_regclass(format(qualified('{schema}.rest_%s'), queue_id)));
 begin
   return rest is null or rest & 2147483647 <> activity_of(queue_id) or rest >> 31 <= extract(epoch from clock_timestamp());
 end
@@ -34,7 +34,7 @@ volatile
 set search_path from current
 as $$
 declare
-  pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
+  pointer constant bigint := pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id)));
   current_segment constant int := pointer_segment(pointer);
 begin
   if exists (
@@ -63,7 +63,7 @@ declare
   until constant bigint := rests_until(queue_id);
 begin
   if until is not null then
-    perform setval(format('rest_%s', queue_id), (least(until, 4294967295) << 31) | activity);
+    perform setval(relation(format('rest_%s', queue_id)), (least(until, 4294967295) << 31) | activity);
   end if;
 end
 $$;

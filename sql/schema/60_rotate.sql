@@ -9,7 +9,7 @@ create function segment_is_ready(queue_id int, segment int) returns boolean
 language sql
 volatile
 set search_path from current
-return segment_bytes(queue_id, segment) = 0 and not is_being_truncated(format('message_%s_%s', queue_id, segment)::regclass);
+return segment_bytes(queue_id, segment) = 0 and not is_being_truncated(relation(format('message_%s_%s', queue_id, segment)));
 
 -- The current segment is full, or has taken inserts for long enough.
 create function segment_is_full(queue_id int) returns boolean
@@ -19,7 +19,7 @@ set search_path from current
 as $$
 declare
   settings queue;
-  pointer constant bigint := pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass);
+  pointer constant bigint := pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id)));
   age constant interval := pointer_age(pointer);
   bytes bigint;
 begin
@@ -42,7 +42,7 @@ set search_path from current
 begin atomic
   select r.segment
     from generate_series(0, segment_count(segments_by_age.queue_id) - 1) as r(segment)
-    join pg_class c on c.oid = format('message_%s_%s', queue_id, r.segment)::regclass
+    join pg_class c on c.oid = relation(format('message_%s_%s', queue_id, r.segment))
    order by c.relfilenode, r.segment;
 end;
 
@@ -53,7 +53,7 @@ volatile
 set search_path from current
 as $$
 declare
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
   next_segment int;
 begin
   if not segment_is_full(queue_id) then
@@ -62,7 +62,7 @@ begin
   -- the one that has been empty for longest: so segments are filled in the order of segments_by_age
   for next_segment in select s from segments_by_age(queue_id) as s where s <> current_segment loop
     if segment_is_ready(queue_id, next_segment) then
-      perform setval(format('segment_pointer_%s', queue_id), pointer_to(next_segment));
+      perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(next_segment));
       return true;
     end if;
   end loop;
@@ -84,11 +84,11 @@ as $$
 declare
   received boolean;
 begin
-  execute format($sql$
+  execute format(qualified($sql$
     select count(*) > 0 and bool_and(
              -- nothing after the position …
              not exists (
-               select from message_%1$s_%2$s m
+               select from {schema}.message_%1$s_%2$s m
                 where m.lane = p.lane
                   and (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and (m.txid, m.seq) > %3$s
@@ -96,14 +96,14 @@ begin
              -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
              and not exists (
                select from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-                 join message_%1$s_%2$s m on m.lane = p.lane and m.txid = late.txid
+                 join {schema}.message_%1$s_%2$s m on m.lane = p.lane and m.txid = late.txid
                 where (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
                   and not pg_visible_in_snapshot(m.txid, p.prev)
              )
            )
-      from cursors(%1$s, $1) p
-  $sql$, queue_id, segment, main_part_after('p', 'p.prev')) into received using consumer_id;
+      from {schema}.cursors(%1$s, $1) p
+  $sql$), queue_id, segment, main_part_after('p', 'p.prev')) into received using consumer_id;
   return received;
 end
 $$;
@@ -119,13 +119,13 @@ as $$
 declare
   settled boolean;
 begin
-  execute format($sql$
+  execute format(qualified($sql$
     select not exists (
-      select from open_batches(%1$s) b
+      select from {schema}.open_batches(%1$s) b
        where b.segment = %2$s
-          or exists (select from message_%1$s_%2$s m where m.lane = b.lane and (m.txid, m.seq) >= (b.first_txid, b.first_seq))
+          or exists (select from {schema}.message_%1$s_%2$s m where m.lane = b.lane and (m.txid, m.seq) >= (b.first_txid, b.first_seq))
     )
-  $sql$, queue_id, segment) into settled;
+  $sql$), queue_id, segment) into settled;
   return settled;
 end
 $$;
@@ -144,13 +144,13 @@ begin
   if retention = '0' then
     return null;
   end if;
-  execute format($sql$
+  execute format(qualified($sql$
     select max(m.created_at)
-      from generate_series(0, (select lanes from queue where id = %1$s) - 1) as of(lane)
+      from generate_series(0, (select lanes from {schema}.queue where id = %1$s) - 1) as of(lane)
      cross join lateral (
-       select m.created_at from message_%1$s_%2$s m where m.lane = of.lane order by m.lane desc, m.txid desc, m.seq desc limit 1
+       select m.created_at from {schema}.message_%1$s_%2$s m where m.lane = of.lane order by m.lane desc, m.txid desc, m.seq desc limit 1
      ) m
-  $sql$, queue_id, segment) into last_created_at;
+  $sql$), queue_id, segment) into last_created_at;
   return case when last_created_at + retention > clock_timestamp() then last_created_at + retention end;
 end
 $$;
@@ -167,7 +167,7 @@ set search_path from current
 set lock_timeout = '10ms'
 as $$
 declare
-  register constant regclass := format('lock_attempts_%s', queue_id);
+  register constant regclass := relation(format('lock_attempts_%s', queue_id));
   attempts constant bigint := pg_sequence_last_value(register);
   now_ms constant bigint := extract(epoch from clock_timestamp()) * 1000;
   next_ms constant bigint := attempts >> 6;
@@ -180,8 +180,8 @@ begin
   if not may_wait and segment_is_in_use(queue_id, segment) then
     return false;
   end if;
-  execute format('lock table only outcome_%1$s_%2$s, only batch_%1$s_%2$s in access exclusive mode nowait', queue_id, segment);
-  execute format('lock table only message_%s_%s in access exclusive mode %s', queue_id, segment, case when not may_wait then 'nowait' end);
+  execute format(qualified('lock table only {schema}.outcome_%1$s_%2$s, only {schema}.batch_%1$s_%2$s in access exclusive mode nowait'), queue_id, segment);
+  execute format(qualified('lock table only {schema}.message_%s_%s in access exclusive mode %s'), queue_id, segment, case when not may_wait then 'nowait' end);
   return true;
 exception
   when lock_not_available then
@@ -203,7 +203,7 @@ begin atomic
      where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
        and l.database = (select d.oid from pg_database d where d.datname = current_database())
        and l.relation = any (array(
-         select format('%s_%s_%s', kind, segment_is_in_use.queue_id, segment_is_in_use.segment)::regclass::oid from unnest('{message,batch,outcome}'::text[]) as kind
+         select relation(format('%s_%s_%s', kind, segment_is_in_use.queue_id, segment_is_in_use.segment))::oid from unnest('{message,batch,outcome}'::text[]) as kind
        ))
   );
 end;
@@ -237,7 +237,7 @@ begin
       return false;
   end;
   perform carry_over(queue_id, segment);
-  execute format('truncate only message_%1$s_%2$s, only batch_%1$s_%2$s, only outcome_%1$s_%2$s', queue_id, segment);
+  execute format(qualified('truncate only {schema}.message_%1$s_%2$s, only {schema}.batch_%1$s_%2$s, only {schema}.outcome_%1$s_%2$s'), queue_id, segment);
   return true;
 end
 $$;
@@ -251,18 +251,18 @@ volatile
 set search_path from current
 as $$
 declare
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
 begin
-  execute format($sql$
-    insert into batch_%1$s (
+  execute format(qualified($sql$
+    insert into {schema}.batch_%1$s (
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open,
       rate_until, expired
     )
     select %3$s, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
            (c.settled).settled_before, (c.settled).still_open, c.rate_until, c.expired
-      from cursors(%1$s) c
+      from {schema}.cursors(%1$s) c
      where c.segment = %2$s
-  $sql$, queue_id, segment, current_segment);
+  $sql$), queue_id, segment, current_segment);
 end
 $$;
 
@@ -277,7 +277,7 @@ volatile
 set search_path from current
 as $$
 declare
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
   started constant timestamptz := clock_timestamp();
   looked int := 0;
   segment int;

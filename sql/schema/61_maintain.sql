@@ -143,19 +143,19 @@ end;
 -- own, so the schema is written into it.
 do $do$
 begin
-  execute format('create procedure maintain_all() language plpgsql as %L', format($body$
+  execute format(qualified('create procedure {schema}.maintain_all() language plpgsql as %L'), format(qualified($body$
 declare
   of_queue text;
 begin
   perform %1$s.deliver_due();
   commit;
-  foreach of_queue in array %1$s.queues_to_maintain(%1$s.queue_names()) loop
-    perform %1$s.maintain_queue(of_queue);
+  foreach of_queue in array %1$s.queues_to_maintain({schema}.queue_names()) loop
+    perform {schema}.maintain_queue(of_queue);
     commit;
   end loop;
-  perform %1$s.maintain_shared();
+  perform {schema}.maintain_shared();
 end
-$body$, quote_ident(current_schema())));
+$body$)));
 end
 $do$;
 
@@ -179,14 +179,14 @@ begin
   if pointer_age(pointer) < '10 min' then
     return 0;
   end if;
-  if pg_relation_size(format('heartbeat_%s', next_segment)::regclass) = 0 and not is_being_truncated(format('heartbeat_%s', next_segment)::regclass) then
+  if pg_relation_size(relation(format('heartbeat_%s', next_segment))) = 0 and not is_being_truncated(relation(format('heartbeat_%s', next_segment))) then
     perform setval('heartbeat_pointer', pointer_to(next_segment));
     return 1;
   end if;
-  execute format('lock table only heartbeat_%s in access exclusive mode', next_segment);
-  execute format('select not exists (select from heartbeat_%s where alive_until >= clock_timestamp() and written_at <= clock_timestamp())', next_segment) into over;
+  execute format(qualified('lock table only {schema}.heartbeat_%s in access exclusive mode'), next_segment);
+  execute format(qualified('select not exists (select from {schema}.heartbeat_%s where alive_until >= clock_timestamp() and written_at <= clock_timestamp())'), next_segment) into over;
   if over then
-    execute format('truncate only heartbeat_%s', next_segment);
+    execute format(qualified('truncate only {schema}.heartbeat_%s'), next_segment);
   end if;
   return over::int;
 exception

@@ -10,20 +10,20 @@ declare
   current_segment constant int := firing_segment(at);
   resting constant int := (current_segment + 2) % 4;
 begin
-  if pg_relation_size(format('firing_%s', resting)::regclass) = 0
+  if pg_relation_size(relation(format('firing_%s', resting))) = 0
      or firing_segment(at - firing_memory() - interval '1 hour') = resting
      or not pg_try_advisory_xact_lock(lock_key('firings', 0)) then
     return 0;
   end if;
-  execute format('lock table only firing_%s in access exclusive mode nowait', resting);
-  execute format($sql$
-    insert into firing_%2$s (segment, schedule, fire_at, fired_at)
+  execute format(qualified('lock table only {schema}.firing_%s in access exclusive mode nowait'), resting);
+  execute format(qualified($sql$
+    insert into {schema}.firing_%2$s (segment, schedule, fire_at, fired_at)
     select %2$s, f.schedule, f.fire_at, f.fired_at
-      from schedule s
-     cross join lateral (select l.* from firing_%1$s l where l.schedule = s.name order by l.fire_at desc limit 1) f
-     where not exists (select from firing o where o.segment <> %1$s and o.schedule = f.schedule and o.fire_at >= f.fire_at)
-  $sql$, resting, current_segment);
-  execute format('truncate only firing_%s', resting);
+      from {schema}.schedule s
+     cross join lateral (select l.* from {schema}.firing_%1$s l where l.schedule = s.name order by l.fire_at desc limit 1) f
+     where not exists (select from {schema}.firing o where o.segment <> %1$s and o.schedule = f.schedule and o.fire_at >= f.fire_at)
+  $sql$), resting, current_segment);
+  execute format(qualified('truncate only {schema}.firing_%s'), resting);
   return 1;
 exception
   when lock_not_available then

@@ -78,16 +78,16 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 declare
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
   cursors constant bigint := (select q.lanes * (select count(*) from consumer c where c.queue_id = q.id) from queue q where q.id = queue_id);
   source text;
   places consumer_place[];
 begin
-  foreach source in array array[format('batch_%s_%s', queue_id, current_segment), format('batch_%s', queue_id)] loop
-    execute format($sql$
-      select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq, p.settled, p.expired)::consumer_place)
+  foreach source in array array[format(qualified('{schema}.batch_%s_%s'), queue_id, current_segment), format(qualified('{schema}.batch_%s'), queue_id)] loop
+    execute format(qualified($sql$
+      select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq, p.settled, p.expired)::{schema}.consumer_place)
         from (%s) p
-    $sql$, cursors_query(queue_id, source)) into places using null::int;
+    $sql$), cursors_query(queue_id, source)) into places using null::int;
     exit when cardinality(places) = cursors;
   end loop;
   return places;
@@ -115,11 +115,11 @@ set enable_sort = off
 as $$
 declare
   after constant text := main_part_after('p', 'p.prev');
-  late_messages constant text := format($sql$
+  late_messages constant text := format(qualified($sql$
            (
              select m.seq, m.created_at
                from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-              cross join lateral (select * from message_%1$s m where m.lane = p.lane and m.txid = late.txid) m
+              cross join lateral (select * from {schema}.message_%1$s m where m.lane = p.lane and m.txid = late.txid) m
               where not ((late.txid, m.seq) > %2$s)
                 and not pg_visible_in_snapshot(late.txid, p.prev)
                 and not (pg_visible_in_snapshot(late.txid, p.next) and (late.txid, m.seq) <= (p.last_txid, p.last_seq))
@@ -128,26 +128,26 @@ declare
               limit $2 + 1
            )
            union all
-  $sql$, queue_id, after);
+  $sql$), queue_id, after);
   is_late constant boolean := exists (
     select from unnest(places) as p where pg_snapshot_xmin(p.prev) < pg_snapshot_xmax(p.prev) or pg_snapshot_xmin(p.next) < pg_snapshot_xmax(p.next)
   );
 begin
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select p.consumer_id,
            sum(case when w.counted <= $2 then w.counted
                     else w.counted * greatest((l.last_value - w.first_seq + 1)::float8 / (w.last_seq - w.first_seq + 1), 1) end)::bigint,
            min(w.oldest_at),
            bool_or(w.counted > $2)
       from unnest($1) as p
-     cross join message_seq_%1$s l
+     cross join {schema}.message_seq_%1$s l
      cross join lateral (
        select count(*) as counted, min(m.created_at) as oldest_at, min(m.seq) as first_seq, max(m.seq) as last_seq
          from (select * from (
            %3$s
            (
              select m.seq, m.created_at
-               from message_%1$s m
+               from {schema}.message_%1$s m
               where m.lane = p.lane
                 and (m.txid, m.seq) > %2$s
                 and (m.consumer_id is null or m.consumer_id = p.consumer_id)
@@ -158,7 +158,7 @@ begin
          ) m limit $2 + 1) m
      ) w
      group by p.consumer_id
-  $sql$, queue_id, after, case when is_late then late_messages end) using places, counted_of_lane(queue_id, 10000);
+  $sql$), queue_id, after, case when is_late then late_messages end) using places, counted_of_lane(queue_id, 10000);
 end
 $$;
 
@@ -176,24 +176,24 @@ set enable_sort = off
 as $$
 declare
   -- there are none, as a rule
-  of_still_open constant text := case when exists (select from unnest(places) as p where (p.settled).still_open is not null) then format($sql$
-           (select * from batch_%s b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open))
+  of_still_open constant text := case when exists (select from unnest(places) as p where (p.settled).still_open is not null) then format(qualified($sql$
+           (select * from {schema}.batch_%s b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open))
            union all
-  $sql$, queue_id) else '' end;
+  $sql$), queue_id) else '' end;
 begin
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select p.consumer_id, sum(o.in_flight * r.whole)::bigint, sum(o.open_batches * r.whole)::int, bool_or(r.whole > 1)
       from unnest($1) as p
-      join consumer c on c.id = p.consumer_id
+      join {schema}.consumer c on c.id = p.consumer_id
      cross join lateral (
        select count(*) as open_batches,
               coalesce(sum(b.messages - o.settled) filter (
-                where c.mode <> 'ordered' or b.waits_until is null and not can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+                where c.mode <> 'ordered' or b.waits_until is null and not {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
               ), 0) as in_flight
          from (
            %2$s
            (
-             select * from batch_%1$s b
+             select * from {schema}.batch_%1$s b
               where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n >= (p.settled).settled_before
               order by b.n
               limit $2
@@ -201,14 +201,14 @@ begin
          ) b
         cross join lateral (
           select coalesce(bool_or(o.final), false) as final, coalesce(sum(cardinality(o.message_ids)), 0) as settled
-            from outcome_%1$s o
+            from {schema}.outcome_%1$s o
            where o.segment = b.segment and o.batch_id = b.id
         ) o
         where b.id is not null and not o.final
      ) o
      cross join lateral (select greatest((p.n - (p.settled).settled_before + 1)::float8 / $2, 1) as whole) r
      group by p.consumer_id
-  $sql$, queue_id, of_still_open) using places, counted_of_lane(queue_id, 1000);
+  $sql$), queue_id, of_still_open) using places, counted_of_lane(queue_id, 1000);
 end
 $$;
 
@@ -223,7 +223,7 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 begin
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select p.consumer_id, max(r.received_at), sum(r.messages / r.seconds)::float8, sum(p.expired)::bigint
       from unnest($1) as p
      cross join lateral (
@@ -233,13 +233,13 @@ begin
                    else least(greatest(extract(epoch from clock_timestamp() - min(b.created_at)), 0.001), 60) end as seconds
          from (
            select b.created_at, b.messages
-             from batch_%1$s b
+             from {schema}.batch_%1$s b
             where b.consumer_id = p.consumer_id and b.lane = p.lane and b.id is not null
             order by b.n desc
             limit $2
          ) b
      ) r
      group by p.consumer_id
-  $sql$, queue_id) using places, 100;
+  $sql$), queue_id) using places, 100;
 end
 $$;

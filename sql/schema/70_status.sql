@@ -31,7 +31,7 @@ begin
            delayed_count(q.uid), (select count(*) from dead_letter d where d.queue_id = q.id), q.paused
       from queue q
      cross join lateral (
-       select segment_count(q.id) as segments, pg_sequence_last_value(format('segment_pointer_%s', q.id)::regclass) as pointer
+       select segment_count(q.id) as segments, pg_sequence_last_value(relation(format('segment_pointer_%s', q.id))) as pointer
      ) s
      where queue_status.queue is null or q.name = queue_status.queue
      order by q.name;
@@ -46,20 +46,20 @@ set search_path from current
 set enable_seqscan = off
 as $$
 declare
-  current_segment constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', queue_id)::regclass));
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
   per_second float8;
 begin
-  execute format($sql$
+  execute format(qualified($sql$
     select (l.last_value - f.seq + 1) / greatest(extract(epoch from clock_timestamp() - f.created_at), 1)
       from (
         select f.seq, f.created_at
-          from generate_series(0, (select lanes from queue where id = %1$s) - 1) as of(lane)
-         cross join lateral (select m.seq, m.created_at from message_%1$s_%2$s m where m.lane = of.lane order by m.lane, m.txid, m.seq limit 1) f
+          from generate_series(0, (select lanes from {schema}.queue where id = %1$s) - 1) as of(lane)
+         cross join lateral (select m.seq, m.created_at from {schema}.message_%1$s_%2$s m where m.lane = of.lane order by m.lane, m.txid, m.seq limit 1) f
          order by f.seq
          limit 1
       ) f,
-      message_seq_%1$s l
-  $sql$, queue_id, current_segment) into per_second;
+      {schema}.message_seq_%1$s l
+  $sql$), queue_id, current_segment) into per_second;
   return coalesce(per_second, 0);
 end
 $$;
@@ -78,10 +78,10 @@ declare
 begin
   foreach source in array delayed_tables() loop
     position := delayed_position(source);
-    execute format($sql$
-      select count(*) from %I d
-       where d.queue_uid = $1 and not is_moved($2, d.txid, d.due_at, d.seq)
-    $sql$, source) into waiting using queue_uid, position;
+    execute format(qualified($sql$
+      select count(*) from {schema}.%I d
+       where d.queue_uid = $1 and not {schema}.is_moved($2, d.txid, d.due_at, d.seq)
+    $sql$), source) into waiting using queue_uid, position;
     total := total + waiting;
   end loop;
   return total;
@@ -98,7 +98,7 @@ set search_path from current
 as $$
 declare
   of_queue constant int := require_queue(queue);
-  current_number constant int := pointer_segment(pg_sequence_last_value(format('segment_pointer_%s', of_queue)::regclass));
+  current_number constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', of_queue))));
 begin
   for segment in select n from generate_series(0, segment_count(of_queue) - 1) as n loop
     is_current := segment = current_number;
@@ -139,7 +139,7 @@ begin
   end if;
   return blockers || array(
     select h.holder || ' holds a lock on it since ' || h.since
-      from lock_holders(array(select to_regclass(format('%s_%s_%s', kind, queue_id, segment)) from unnest('{message,batch,outcome}'::text[]) as kind)::oid[]) h
+      from lock_holders(array(select to_regclass(format(qualified('{schema}.%s_%s_%s'), kind, queue_id, segment)) from unnest('{message,batch,outcome}'::text[]) as kind)::oid[]) h
      where h.since < clock_timestamp() - interval '1 s' or h.holder like 'prepared transaction %'
   );
 end

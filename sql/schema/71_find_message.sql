@@ -81,9 +81,9 @@ stable
 set search_path from current
 as $$
 begin
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     with message as materialized (
-      select m.*, m.expires_at <= clock_timestamp() as is_expired from message_%1$s m where m.id = $2
+      select m.*, m.expires_at <= clock_timestamp() as is_expired from {schema}.message_%1$s m where m.id = $2
     ),
     reader as (
       select m.*, p.consumer_id as reader_id, c.name as consumer,
@@ -91,7 +91,7 @@ begin
                or (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq)) as is_received
         from message m
         join (%2$s) p on p.lane = m.lane and (m.consumer_id is null or m.consumer_id = p.consumer_id)
-        join consumer c on c.id = p.consumer_id
+        join {schema}.consumer c on c.id = p.consumer_id
     )
     select case
              when r.is_received is not true or b.id is null
@@ -103,7 +103,7 @@ begin
            end,
            r.consumer, coalesce(b.attempt, r.attempt)::int, b.id, b.worker,
            case when b.settled_at is null and b.waits_until is null
-             then greatest(b.lease_until, worker_alive_until(b.worker))
+             then greatest(b.lease_until, {schema}.worker_alive_until(b.worker))
            end,
            b.settled_at, case when b.settled_at is null then b.waits_until end, null::timestamptz, null::text, null::bigint,
            r.type, r.payload, r.headers, r.created_at, r.expires_at, case when q.lane_by = 'priority' then r.lane::int end, r.key
@@ -111,11 +111,11 @@ begin
         select * from reader
         union all
         select m.*, null, null, false from message m
-         where m.consumer_id is null and not exists (select from consumer c where c.queue_id = %1$s)
+         where m.consumer_id is null and not exists (select from {schema}.consumer c where c.queue_id = %1$s)
       ) r
-      join queue q on q.id = %1$s
+      join {schema}.queue q on q.id = %1$s
       left join lateral (%3$s) b on r.is_received
-  $sql$, queue_id, cursors_query(queue_id), newest_batch_query(queue_id)) using null::int, message_id;
+  $sql$), queue_id, cursors_query(queue_id), newest_batch_query(queue_id)) using null::int, message_id;
 end
 $$;
 
@@ -123,19 +123,19 @@ $$;
 -- the batch, or the message in it, is settled. What batch_messages finds for a batch, the other way round.
 create function newest_batch_query(queue_id int) returns text
 language sql
-immutable
-return format($sql$
+stable
+return format(qualified($sql$
         select b.id, b.worker, b.lease_until, b.waits_until, coalesce(b.rest_attempts[array_position(b.rest_ids, r.id)], r.attempt) as attempt,
-               (select min(o.created_at) from outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
-          from batch_%1$s b
-          join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+               (select min(o.created_at) from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
+          from {schema}.batch_%1$s b
+          join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
          where b.consumer_id = r.reader_id and b.lane = r.lane and b.id is not null
            and (r.txid, r.seq) >= (b.first_txid, b.first_seq) and (r.txid, r.seq) <= (b.last_txid, b.last_seq)
            and pg_visible_in_snapshot(r.txid, w.next_snapshot) and not pg_visible_in_snapshot(r.txid, w.prev_snapshot)
            and case when b.rest_ids is null then (r.expires_at <= b.created_at) is not true else r.id = any (b.rest_ids) end
          order by b.n desc
          limit 1
-$sql$, queue_id);
+$sql$), queue_id);
 
 -- Among what is delayed, sent so or to be tried again.
 create function find_delayed(queue_id int, message_id bigint) returns setof found_message
@@ -149,18 +149,18 @@ declare
 begin
   foreach source in array delayed_tables() loop
     moved := delayed_position(source);
-    return query execute format($sql$
+    return query execute format(qualified($sql$
       select case when d.consumer_id is null then 'delayed' else 'retrying' end, c.name, d.attempt::int, null::bigint, null::text, null::timestamptz,
              null::timestamptz, d.due_at, null::timestamptz, null::text, null::bigint,
              d.type, d.payload, d.headers, d.created_at, d.expires_at, case when q.lane_by = 'priority' then d.lane::int end, d.key
-        from %I d
-        join queue q on q.uid = d.queue_uid
-        left join consumer c on c.id = d.consumer_id
+        from {schema}.%I d
+        join {schema}.queue q on q.uid = d.queue_uid
+        left join {schema}.consumer c on c.id = d.consumer_id
        where q.id = $1 and d.id = $2
-         and not is_moved($3, d.txid, d.due_at, d.seq)
+         and not {schema}.is_moved($3, d.txid, d.due_at, d.seq)
          -- a retry for a consumer that is gone is for nobody
          and (d.consumer_id is null or c.id is not null)
-    $sql$, source) using queue_id, message_id, moved;
+    $sql$), source) using queue_id, message_id, moved;
   end loop;
 end
 $$;

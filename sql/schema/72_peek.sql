@@ -108,14 +108,14 @@ set enable_sort = off
 set max_parallel_workers_per_gather = 0
 as $$
 begin
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select m.id, m.attempt::int, c.name, null::timestamptz, m.type, m.payload, m.headers, m.created_at, m.expires_at,
            case when q.lane_by = 'priority' then m.lane::int end, m.key, format('%%s.%%s.%%s', m.lane, m.txid, m.seq)
       from (%1$s) m
-     cross join (select q.lane_by from queue q where q.id = %2$s) q
-      left join consumer c on c.id = m.consumer_id
+     cross join (select q.lane_by from {schema}.queue q where q.id = %2$s) q
+      left join {schema}.consumer c on c.id = m.consumer_id
      order by m.turn, m.is_next, m.txid, m.seq
-  $sql$, case when consumer_id is null then kept_messages(queue_id) else unreceived_messages(queue_id) end, queue_id)
+  $sql$), case when consumer_id is null then kept_messages(queue_id) else unreceived_messages(queue_id) end, queue_id)
     using consumer_id, max_messages, lane, coalesce(txid, '0'), coalesce(seq, -1);
 end
 $$;
@@ -123,24 +123,24 @@ $$;
 -- The query for a page of everything that is kept. $2: how many, $4 and $5: after which (txid, seq).
 create function kept_messages(queue_id int) returns text
 language sql
-immutable
-return format($sql$
+stable
+return format(qualified($sql$
       select m.*, 0 as turn, false as is_next
-        from (select q.lanes from queue q where q.id = %1$s) q
+        from (select q.lanes from {schema}.queue q where q.id = %1$s) q
        cross join generate_series(0, q.lanes - 1) as l(lane)
        cross join lateral (
          select *
-           from message_%1$s m
+           from {schema}.message_%1$s m
           where m.lane = l.lane
             and (m.txid, m.seq) > ($4, $5)
             -- a retry for a consumer that is gone is for nobody
-            and (m.consumer_id is null or exists (select from consumer c where c.id = m.consumer_id))
+            and (m.consumer_id is null or exists (select from {schema}.consumer c where c.id = m.consumer_id))
           order by m.lane, m.txid, m.seq
           limit $2
        ) m
        order by m.txid, m.seq
        limit $2
-$sql$, queue_id);
+$sql$), queue_id);
 
 -- The query for a page of what a consumer has not received. $1: the consumer, $2: how many, $3, $4 and $5: after which lane and (txid, seq) in it.
 -- First comes what is left of the window, then what a new one would hold, each with its late messages first: see 40_receive.sql. Where to
@@ -192,7 +192,7 @@ begin atomic
        order by p.turn, m.is_next, m.txid, m.seq
        limit $2
     $sql$, q.id, cursors_query(q.id), case when q.lane_by = 'priority' then '-p.lane' else 'p.lane' end,
-    format('select * from message_%s m where m.lane = p.lane', q.id),
+    format(qualified('select * from {schema}.message_%s m where m.lane = p.lane'), q.id),
     'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp())'
       || ' order by m.lane, m.txid, m.seq limit $2',
     main_part_after('w', 'p.prev'), main_part_after('x', 'p.next'), case when q.lane_by = 'priority' then '-$3' else '$3' end)
@@ -214,38 +214,38 @@ set max_parallel_workers_per_gather = 0
 as $$
 declare
   moved constant delayed_position := delayed_position(source);
-  wanted constant text := $sql$
-    d.queue_uid = (select q.uid from queue q where q.id = $1)
-    and case when $2 is null then d.consumer_id is null or exists (select from consumer c where c.id = d.consumer_id)
+  wanted constant text := format(qualified($sql$
+    d.queue_uid = (select q.uid from {schema}.queue q where q.id = $1)
+    and case when $2 is null then d.consumer_id is null or exists (select from {schema}.consumer c where c.id = d.consumer_id)
           else (d.consumer_id is null or d.consumer_id = $2) and (d.expires_at is null or d.expires_at > clock_timestamp()) end
-  $sql$;
+  $sql$));
 begin
-  return query execute format($sql$
+  return query execute format(qualified($sql$
     select d.seq, row(
              d.id, d.attempt::int, c.name, d.due_at, d.type, d.payload, d.headers, d.created_at, d.expires_at,
              case when q.lane_by = 'priority' then d.lane::int end, d.key,
              format('delayed.%%s.%%s.%%s', $9, (extract(epoch from d.due_at) * 1000000)::bigint, d.seq)
-           )::peeked_message
+           )::{schema}.peeked_message
       from (
         (
-          select d.* from %1$I d
+          select d.* from {schema}.%1$I d
            where (d.due_at, d.seq) > (greatest($6, $3), case when $6 > $3 then $7 when $6 < $3 then $4 else greatest($7, $4) end) and %2$s
            order by d.due_at, d.seq
            limit $5
         )
         union all
         -- what was not visible yet when the table was moved up to there
-        select d.* from pg_snapshot_xip(($8).snapshot) as late(txid) join %1$I d on d.txid = late.txid
-         where not is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+        select d.* from pg_snapshot_xip(($8).snapshot) as late(txid) join {schema}.%1$I d on d.txid = late.txid
+         where not {schema}.is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
         union all
-        select d.* from %1$I d
-         where d.txid >= pg_snapshot_xmax(($8).snapshot) and not is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+        select d.* from {schema}.%1$I d
+         where d.txid >= pg_snapshot_xmax(($8).snapshot) and not {schema}.is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
       ) d
-     cross join (select q.lane_by from queue q where q.id = $1) q
-      left join consumer c on c.id = d.consumer_id
+     cross join (select q.lane_by from {schema}.queue q where q.id = $1) q
+      left join {schema}.consumer c on c.id = d.consumer_id
      order by d.due_at, d.seq
      limit $5
-  $sql$, source, wanted)
+  $sql$), source, wanted)
     using queue_id, consumer_id, after_due_at, after_seq, max_messages, moved.due_at, moved.seq, moved, n;
 end
 $$;

@@ -22,9 +22,9 @@ begin
   seen_at := pointer_moved_at(pg_sequence_last_value('heartbeat_pointer'));
   foreach source in array delayed_tables() loop
     position := delayed_position(source);
-    execute format($sql$
-      select d.due_at from %I d where (d.due_at, d.seq) > ($1, $2) and d.due_at < clock_timestamp() order by d.due_at, d.seq limit 1
-    $sql$, source) into due_at using position.due_at, position.seq;
+    execute format(qualified($sql$
+      select d.due_at from {schema}.%I d where (d.due_at, d.seq) > ($1, $2) and d.due_at < clock_timestamp() order by d.due_at, d.seq limit 1
+    $sql$), source) into due_at using position.due_at, position.seq;
     overdue_since := least(overdue_since, due_at);
   end loop;
   select max(t.written_at) - clock_timestamp()
@@ -34,12 +34,12 @@ begin
       union all
       select max(f.fired_at) from firing f
       union all
-      select max(pointer_moved_at(pg_sequence_last_value(p.name::regclass)))
+      select max(pointer_moved_at(pg_sequence_last_value(p.pointer)))
         from (
-          select unnest('{heartbeat_pointer,dedupe_pointer,delayed_near_pointer,delayed_far_pointer}'::text[])
+          select unnest('{heartbeat_pointer,dedupe_pointer,delayed_near_pointer,delayed_far_pointer}'::regclass[])
           union all
-          select format('segment_pointer_%s', q.id) from queue q
-        ) p(name)
+          select relation(format('segment_pointer_%s', q.id)) from queue q
+        ) p(pointer)
     ) t(written_at)
   having max(t.written_at) > clock_timestamp() + interval '1 s';
 end

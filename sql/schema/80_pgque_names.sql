@@ -74,7 +74,7 @@ declare
   of_queue constant int := require_queue(queue_name);
 begin
   perform notify_listeners(of_queue);
-  return coalesce(pg_sequence_last_value(format('message_seq_%s', of_queue)::regclass), 0);
+  return coalesce(pg_sequence_last_value(relation(format('message_seq_%s', of_queue))), 0);
 end
 $$;
 

@@ -16,9 +16,9 @@ begin
   perform pg_advisory_xact_lock(lock_key(purpose, 0)) from unnest('{registry,heartbeat,dedupe,delayed}'::text[]) as purpose;
   for of_queue in select q.id from queue q order by q.id loop
     perform pg_advisory_xact_lock(lock_key('maintain', of_queue));
-    execute format('lock table only batch_%s in access exclusive mode', of_queue);
-    execute format('lock table outcome_%s in access exclusive mode', of_queue);
-    execute format('lock table batch_%1$s, message_%1$s in access exclusive mode', of_queue);
+    execute format(qualified('lock table only {schema}.batch_%s in access exclusive mode'), of_queue);
+    execute format(qualified('lock table {schema}.outcome_%s in access exclusive mode'), of_queue);
+    execute format(qualified('lock table {schema}.batch_%1$s, {schema}.message_%1$s in access exclusive mode'), of_queue);
   end loop;
   lock table delayed_near_0, delayed_near_0_log, delayed_near_1, delayed_near_1_log,
              delayed_far_0, delayed_far_0_log, delayed_far_1, delayed_far_1_log, dedupe, heartbeat in access exclusive mode;

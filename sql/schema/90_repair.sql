@@ -58,25 +58,25 @@ volatile
 set search_path from current
 as $$
 begin
-  execute format($sql$
-    create temp table kept_message on commit drop as
+  execute format(qualified($sql$
+    create temp table pg_temp.kept_message on commit drop as
     with position as materialized (
       select distinct on (b.consumer_id, b.lane) b.consumer_id, b.lane, b.last_txid, b.last_seq,
              coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
-        from batch_%1$s b
-        join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+        from {schema}.batch_%1$s b
+        join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
        order by b.consumer_id, b.lane, b.n desc
     ),
     open as materialized (
       select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next, s.settled
-        from open_batches(%1$s) o
-        join batch_%1$s b on b.id = o.batch_id
-        join batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-       cross join lateral batch_state(b.id) s
+        from {schema}.open_batches(%1$s) o
+        join {schema}.batch_%1$s b on b.id = o.batch_id
+        join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+       cross join lateral {schema}.batch_state(b.id) s
     ),
     kept as (
       select m.*, k.reader, m.attempt as reader_attempt, k.place
-        from message_%1$s m
+        from {schema}.message_%1$s m
        cross join lateral (
          select coalesce(array_agg(c.id) filter (
                   where p.lane is null
@@ -85,7 +85,7 @@ begin
                 ), '{}') as readers,
                 m.consumer_id is null as is_for_all,
                 count(c.id) as consumers
-           from consumer c
+           from {schema}.consumer c
            left join position p on p.consumer_id = c.id and p.lane = m.lane
           where c.queue_id = %1$s and (m.consumer_id is null or m.consumer_id = c.id)
        ) r
@@ -96,13 +96,13 @@ begin
          union all
          select null, 0
           where r.is_for_all and cardinality(r.readers) < r.consumers
-            and m.created_at > clock_timestamp() - (select q.retention from queue q where q.id = %1$s)
+            and m.created_at > clock_timestamp() - (select q.retention from {schema}.queue q where q.id = %1$s)
        ) k
       union all
       -- its attempt is not used up: that a cluster was left behind is not the message's fault
       select m.*, o.consumer_id, coalesce(o.rest_attempts[array_position(o.rest_ids, m.id)], m.attempt), 1
         from open o
-        join message_%1$s m on m.lane = o.lane
+        join {schema}.message_%1$s m on m.lane = o.lane
          and (m.txid, m.seq) >= (o.first_txid, o.first_seq) and (m.txid, m.seq) <= (o.last_txid, o.last_seq)
        where pg_visible_in_snapshot(m.txid, o.next) and not pg_visible_in_snapshot(m.txid, o.prev)
          and (m.consumer_id is null or m.consumer_id = o.consumer_id)
@@ -110,7 +110,7 @@ begin
          and m.id <> all (o.settled)
     )
     select k.*, row_number() over (order by k.place, k.lane, k.txid, k.seq) as number from kept k
-  $sql$, queue_id);
+  $sql$), queue_id);
 end
 $$;
 
@@ -121,58 +121,58 @@ volatile
 set search_path from current
 as $$
 declare
-  pointer constant regclass := format('segment_pointer_%s', queue_id);
-  sequence constant regclass := format('message_seq_%s', queue_id);
-  columns constant text := columns_but(format('message_%s', queue_id), '{txid,seq,consumer_id,attempt}');
+  pointer constant regclass := relation(format('segment_pointer_%s', queue_id));
+  sequence constant regclass := relation(format('message_seq_%s', queue_id));
+  columns constant text := columns_but(relation(format('message_%s', queue_id)), '{txid,seq,consumer_id,attempt}');
   before pg_snapshot;
   first_seq bigint;
   given_out bigint;
   cursors record;
   counted record;
 begin
-  execute format($sql$
+  execute format(qualified($sql$
     select greatest(
-      (select max(greatest(m.seq, m.id)) from message_%1$s m),
-      (select max(b.last_seq) from batch_%1$s b),
-      (select max(d.message_id) from dead_letter d where d.queue_id = %1$s),
+      (select max(greatest(m.seq, m.id)) from {schema}.message_%1$s m),
+      (select max(b.last_seq) from {schema}.batch_%1$s b),
+      (select max(d.message_id) from {schema}.dead_letter d where d.queue_id = %1$s),
       (select max(d.id) from (
-         select * from delayed_near_0 union all select * from delayed_near_1 union all select * from delayed_far_0 union all select * from delayed_far_1
-       ) d join queue q on q.uid = d.queue_uid where q.id = %1$s)
+         select * from {schema}.delayed_near_0 union all select * from {schema}.delayed_near_1 union all select * from {schema}.delayed_far_0 union all select * from {schema}.delayed_far_1
+       ) d join {schema}.queue q on q.uid = d.queue_uid where q.id = %1$s)
     )
-  $sql$, queue_id) into given_out;
+  $sql$), queue_id) into given_out;
   perform raise_sequence(sequence, given_out);
-  execute format('select max(b.id >> 36) from batch_%s b', queue_id) into given_out;
-  perform raise_sequence(format('batch_seq_%s', queue_id), given_out);
+  execute format(qualified('select max(b.id >> 36) from {schema}.batch_%s b'), queue_id) into given_out;
+  perform raise_sequence(relation(format('batch_seq_%s', queue_id)), given_out);
   if pointer_segment(pg_sequence_last_value(pointer)) < segment_count(queue_id) is not true then
     perform setval(pointer, pointer_to(0));
   end if;
-  perform setval(format('lock_attempts_%s', queue_id), 0), setval(format('rest_%s', queue_id), 0);
+  perform setval(relation(format('lock_attempts_%s', queue_id)), 0), setval(relation(format('rest_%s', queue_id)), 0);
 
   perform keep_messages(queue_id);
-  execute format($sql$
+  execute format(qualified($sql$
     select array_agg(c.id) as consumers, array_agg(b.lane) as lanes
-      from consumer c
-      join (select distinct b.consumer_id, b.lane from batch_%1$s b) b on b.consumer_id = c.id
+      from {schema}.consumer c
+      join (select distinct b.consumer_id, b.lane from {schema}.batch_%1$s b) b on b.consumer_id = c.id
      where c.queue_id = %1$s
-  $sql$, queue_id) into cursors;
-  execute format('truncate message_%1$s, batch_%1$s, outcome_%1$s', queue_id);
+  $sql$), queue_id) into cursors;
+  execute format(qualified('truncate {schema}.message_%1$s, {schema}.batch_%1$s, {schema}.outcome_%1$s'), queue_id);
 
-  select count(*) filter (where k.place = 0) as kept, count(*) filter (where k.place > 0) as to_receive into counted from kept_message k;
+  select count(*) filter (where k.place = 0) as kept, count(*) filter (where k.place > 0) as to_receive into counted from pg_temp.kept_message k;
   first_seq := coalesce(pg_sequence_last_value(sequence), 0);
   perform raise_sequence(sequence, first_seq + counted.kept + counted.to_receive);
-  execute format($sql$
-    insert into message_%1$s_%2$s (seq, consumer_id, attempt, %3$s)
-    select $1 + k.number, k.reader, k.reader_attempt, %3$s from kept_message k order by k.number
-  $sql$, queue_id, pointer_segment(pg_sequence_last_value(pointer)), columns) using first_seq;
-  drop table kept_message;
+  execute format(qualified($sql$
+    insert into {schema}.message_%1$s_%2$s (seq, consumer_id, attempt, %3$s)
+    select $1 + k.number, k.reader, k.reader_attempt, %3$s from pg_temp.kept_message k order by k.number
+  $sql$), queue_id, pointer_segment(pg_sequence_last_value(pointer)), columns) using first_seq;
+  drop table pg_temp.kept_message;
 
   perform pg_current_xact_id();
   before := snapshot_now();
-  execute format($sql$
-    insert into batch_%1$s (segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages)
-    select %2$s, c.consumer_id, c.lane, 1, $1, snapshot_with_own($1), 1, pg_current_xact_id(), $2, 0
+  execute format(qualified($sql$
+    insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages)
+    select %2$s, c.consumer_id, c.lane, 1, $1, {schema}.snapshot_with_own($1), 1, pg_current_xact_id(), $2, 0
       from unnest($3, $4) as c(consumer_id, lane)
-  $sql$, queue_id, pointer_segment(pg_sequence_last_value(pointer)))
+  $sql$), queue_id, pointer_segment(pg_sequence_last_value(pointer)))
     using before, first_seq + counted.kept, cursors.consumers, cursors.lanes;
 
   -- the keys of advisory locks that are written into them are hashes, which may differ between major versions
@@ -188,29 +188,29 @@ volatile
 set search_path from current
 as $$
 declare
-  pointer constant regclass := format('delayed_%s_pointer', store);
+  pointer constant regclass := relation(format('delayed_%s_pointer', store));
   source text;
   position delayed_position;
 begin
   if pointer_segment(pg_sequence_last_value(pointer)) <= 1 is not true then
     perform setval(pointer, pointer_to(0));
   end if;
-  execute format('create temp table kept_delayed on commit drop as select * from delayed_%s_0 limit 0', store);
+  execute format(qualified('create temp table pg_temp.kept_delayed on commit drop as select * from {schema}.delayed_%s_0 limit 0'), store);
   foreach source in array array[format('delayed_%s_0', store), format('delayed_%s_1', store)] loop
     position := delayed_position(source);
-    execute format($sql$
-      insert into kept_delayed
+    execute format(qualified($sql$
+      insert into pg_temp.kept_delayed
       select d.*
-        from %I d
-       where not is_moved($1, d.txid, d.due_at, d.seq)
-         and exists (select from queue q where q.uid = d.queue_uid)
-         and (d.consumer_id is null or exists (select from consumer c where c.id = d.consumer_id))
-    $sql$, source) using position;
+        from {schema}.%I d
+       where not {schema}.is_moved($1, d.txid, d.due_at, d.seq)
+         and exists (select from {schema}.queue q where q.uid = d.queue_uid)
+         and (d.consumer_id is null or exists (select from {schema}.consumer c where c.id = d.consumer_id))
+    $sql$), source) using position;
   end loop;
-  execute format('truncate delayed_%1$s_0, delayed_%1$s_0_log, delayed_%1$s_1, delayed_%1$s_1_log restart identity', store);
-  execute format('insert into %1$I (%2$s) select %2$s from kept_delayed order by due_at, seq', delayed_table(store),
-    columns_but(delayed_table(store)::regclass, '{txid,seq}'));
-  drop table kept_delayed;
+  execute format(qualified('truncate {schema}.delayed_%1$s_0, {schema}.delayed_%1$s_0_log, {schema}.delayed_%1$s_1, {schema}.delayed_%1$s_1_log restart identity'), store);
+  execute format(qualified('insert into {schema}.%1$I (%2$s) select %2$s from pg_temp.kept_delayed order by due_at, seq'), delayed_table(store),
+    columns_but(relation(delayed_table(store)), '{txid,seq}'));
+  drop table pg_temp.kept_delayed;
 end
 $$;
 
@@ -221,12 +221,12 @@ volatile
 set search_path from current
 as $$
 begin
-  create temp table kept_key on commit drop as
+  create temp table pg_temp.kept_key on commit drop as
     select d.queue_uid, d.key, d.message_id, d.expires_at from dedupe d where d.expires_at > clock_timestamp();
   truncate dedupe;
   perform setval('dedupe_pointer', pointer_to(0));
-  insert into dedupe select 0, k.* from kept_key k;
-  drop table kept_key;
+  insert into dedupe select 0, k.* from pg_temp.kept_key k;
+  drop table pg_temp.kept_key;
 end
 $$;
 

@@ -125,7 +125,7 @@ test("a lane that others' retries fill is looked into, so that its cursor can be
   await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [got.batch, got.ids]);
   await a.query("begin");
   const read = async (): Promise<number> =>
-    Number((await a.query("select pgque.index_entries_read('message_1') as n")).rows[0].n);
+    Number((await a.query("select pgque.index_entries_read('pgque.message_1') as n")).rows[0].n);
   const before = await read();
   expect((await receive(a, "d")).payloads).toEqual([]);
   // a thousand by the look for lanes, and all by a receive from that lane

@@ -28,12 +28,12 @@ test("every function of the catalogue is there, and in it once", async () => {
   expect(listed.length).toBe(new Set(listed).size);
 });
 
-test("every SECURITY DEFINER function pins its search_path, to the schema and pg_temp last", async () => {
+test("every SECURITY DEFINER function pins its search_path, to the schema and pg_temp last; generated ones to pg_catalog", async () => {
   expect(
     await names(
       `select oid::regprocedure::text as name from pg_proc
         where pronamespace = '${schema} and prosecdef
-          and not coalesce('search_path=pgque, pg_temp' = any (proconfig), false)`,
+          and not coalesce(case when proname ~ '_\\d+$' then 'search_path=pg_catalog, pg_temp' else 'search_path=pgque, pg_temp' end = any (proconfig), false)`,
     ),
   ).toEqual([]);
 });
@@ -43,7 +43,7 @@ test("so does every other, unless its body was read when it was created, or it i
     (
       await names(
         `select distinct proname as name from pg_proc
-          where pronamespace = '${schema} and prosqlbody is null
+          where pronamespace = '${schema} and prosqlbody is null and not prosecdef
             and not coalesce('search_path=pgque, pg_temp' = any (proconfig), false)`,
       )
     ).toSorted(),

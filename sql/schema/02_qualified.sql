@@ -1,0 +1,18 @@
+-- Dynamic SQL names every relation, function and type with its schema. Without it a name that the schema does not have is looked up in
+-- pg_temp, where whoever calls a SECURITY DEFINER function may have put a view that calls what it likes with the owner's rights. Also
+-- a queue may be dropped between two statements, so that no check comes early enough.
+
+-- A template for format() with the schema for {schema}. Within a string literal the name stands at its beginning: '{schema}.message_seq_%s'.
+create function qualified(template text) returns text
+language sql
+stable
+return replace(
+  replace(template, '''{schema}.', left(quote_literal(replace(quote_ident(current_schema()), '%', '%%') || '.'), -1)),
+  '{schema}', replace(quote_ident(current_schema()), '%', '%%')
+);
+
+-- The relation of the schema with this name, or the error that there is none.
+create function relation(name text) returns regclass
+language sql
+stable
+return (quote_ident(current_schema()) || '.' || quote_ident(name))::regclass;
