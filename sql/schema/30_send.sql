@@ -68,7 +68,9 @@ create or replace function {schema}.send_%1$s(type_name text, payload text, opti
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
-as $send$
+as %2$L;
+revoke all on function {schema}.send_%1$s(text, text, jsonb) from public
+$ddl$), queue_id, format(qualified($body$
 declare
   message_id constant bigint := nextval('{schema}.message_seq_%1$s');
   first_id bigint;
@@ -106,10 +108,8 @@ begin
   %5$s
   return message_id;
 end
-$send$;
-revoke all on function {schema}.send_%1$s(text, text, jsonb) from public
-$ddl$), queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
-  format(insert_into, queue_id, 0, part.columns, part.one), known_send_options(queue_id, of_batch => false));
+$body$), queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
+  format(insert_into, queue_id, 0, part.columns, part.one), known_send_options(queue_id, of_batch => false)));
 end
 $generate$;
 

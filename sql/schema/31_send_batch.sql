@@ -23,7 +23,9 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 set jit = off
-as $send$
+as %2$L;
+revoke all on function {schema}.send_batch_%1$s(text, text[], jsonb[], jsonb) from public
+$ddl$), queue_id, format(qualified($body$
 declare
   ids bigint[];
   answers bigint[];
@@ -64,12 +66,10 @@ begin
   %5$s
   return coalesce(answers, ids);
 end
-$send$;
-revoke all on function {schema}.send_batch_%1$s(text, text[], jsonb[], jsonb) from public
-$ddl$), queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
+$body$), queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id),
   part.declared, part.read_many, part.later_many, format(insert_into, queue_id, 0, part.columns, part.many, part.unnested, part.names),
   known_send_options(queue_id, of_batch => true),
-  case when part.names <> '' then ', array_agg(m.key order by m.n)' else '' end, part.unnested, part.names);
+  case when part.names <> '' then ', array_agg(m.key order by m.n)' else '' end, part.unnested, part.names));
 end
 $generate$;
 

@@ -135,7 +135,9 @@ set enable_mergejoin = off
 set enable_sort = off
 set plan_cache_mode = force_generic_plan
 set jit = off
-as $receive$
+as %2$L;
+revoke all on function {schema}.receive_%1$s(text, text, int, interval, int) from public
+$ddl$), queue_id, format(qualified($body$
 declare
   reader int;
   reader_mode text;
@@ -194,11 +196,9 @@ begin
   end if;
 %3$s
 end
-$receive$;
-revoke all on function {schema}.receive_%1$s(text, text, int, interval, int) from public
-$ddl$), queue_id, lock_seed('cursor', queue_id),
+$body$), queue_id, lock_seed('cursor', queue_id),
   case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end,
-  case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end);
+  case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end));
 end
 $generate$;
 

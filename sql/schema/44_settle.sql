@@ -167,7 +167,9 @@ language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
 set enable_seqscan = off
-as $ack$
+as %2$L;
+revoke all on function {schema}.ack_%1$s(bigint) from public
+$ddl$), queue_id, format(qualified($body$
 begin
   case {schema}.batch_segment(batch) %2$s
     else
@@ -183,9 +185,7 @@ begin
   end if;%3$s
   return 1;
 end
-$ack$;
-revoke all on function {schema}.ack_%1$s(bigint) from public
-$ddl$), queue_id, branches, case when settling_makes_room(queue_id) then E'\n  ' || wake_statement(queue_id, 'wake_for_room') else '' end);
+$body$), queue_id, branches, case when settling_makes_room(queue_id) then E'\n  ' || wake_statement(queue_id, 'wake_for_room') else '' end));
 end
 $generate$;
 
