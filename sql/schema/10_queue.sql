@@ -1,6 +1,6 @@
 -- The registry: queues. Changed only by people (create, configure, drop), so its UPDATEs and DELETEs do not matter.
 create table queue (
-  -- part of every batch id, which has 14 bits for it; the number of a dropped queue is given out again
+  -- part of every batch id, which has 14 bits for it: see queue_number
   id int primary key check (id between 1 and 16383),
   -- never given out again: what waits elsewhere for a queue knows it by this
   uid bigint not null unique generated always as identity,
@@ -34,3 +34,28 @@ create table queue (
 );
 
 comment on table queue is 'The queues: name and settings.';
+
+-- The number that was given out last. The number of a dropped queue comes again only after all others: a call that waited while its queue was
+-- dropped finds no table of that number, where it would otherwise receive from the queue that was created next. A batch id that somebody
+-- still holds when all 16383 have been given out names no batch of the new queue either, unless the count and the random bits agree as well.
+create sequence queue_number maxvalue 16383 cycle;
+
+-- A number for a new queue, the next that is not in use. The caller holds the lock "registry".
+create function next_queue_number() returns int
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  number int;
+begin
+  if (select count(*) from queue q) >= 16383 then
+    raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
+  end if;
+  loop
+    number := nextval('queue_number');
+    exit when not exists (select from queue q where q.id = number);
+  end loop;
+  return number;
+end
+$$;

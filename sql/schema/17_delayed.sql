@@ -19,7 +19,7 @@ begin
       due_at timestamptz not null check (isfinite(due_at)),
       -- counts the rows since the last truncation
       seq bigint generated always as identity,
-      -- numbers of dropped queues are given out again, these are not
+      -- of the queue: its number may be given out again, this is not
       queue_uid bigint not null,
       id bigint not null,
       created_at timestamptz not null default clock_timestamp(),

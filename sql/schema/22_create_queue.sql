@@ -32,10 +32,7 @@ begin
     return 0;
   end if;
   perform require_admin(caller);
-  select free into new_id from generate_series(1, 16383) as free where not exists (select from queue q where q.id = free) limit 1;
-  if new_id is null then
-    raise exception using errcode = 'PQ004', message = 'expected at most 16383 queues in one schema', hint = 'Drop one, or install another schema.';
-  end if;
+  new_id := next_queue_number();
   insert into queue (id, name) values (new_id, create_queue.queue);
   perform store_queue(configured_queue(q, lane_options(jsonb_strip_nulls(options)))) from queue q where q.id = new_id;
   perform create_segment_parents(new_id);

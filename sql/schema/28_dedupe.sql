@@ -9,7 +9,7 @@
 
 create table dedupe (
   segment int not null,
-  -- numbers of dropped queues are given out again, these are not
+  -- of the queue: its number may be given out again, this is not
   queue_uid bigint not null,
   key text not null,
   message_id bigint not null,

@@ -258,6 +258,7 @@ begin
   perform lock_everything();
   -- what was written for consumers and queues that are gone is not kept, so that their numbers may come again
   perform raise_sequence(pg_get_serial_sequence('queue', 'uid'), (select max(q.uid) from queue q)),
+          raise_sequence('queue_number', (select max(q.id) from queue q)),
           raise_sequence(pg_get_serial_sequence('consumer', 'id'), (select max(c.id) from consumer c)),
           raise_sequence(pg_get_serial_sequence('dead_letter', 'id'), (select max(d.id) from dead_letter d));
   perform repair_delayed('near'), repair_delayed('far');

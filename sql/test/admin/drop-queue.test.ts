@@ -83,3 +83,59 @@ test.each([
   await a.query("commit");
   expect((await dropping.result).rows).toEqual([{ dropped: 1 }]);
 });
+
+// one transaction, so that no call comes between: what waited for the first queue goes on when the second one is there
+const replace = `
+  begin;
+  select pgque.drop_queue('q', true), pgque.create_queue('other');
+  select pgque.subscribe('other', 'c', '{"mode": "shared"}'), pgque.send('other', 'foreign')`;
+
+const waiting: [what: string, call: string][] = [
+  ["receive", "select payload from pgque.receive_messages('q', 'c')"],
+  ["send", "select pgque.send('q', 'mine')"],
+  ["send_batch", "select pgque.send_batch('q', '{mine}'::text[])"],
+  ["seek", "select pgque.seek('q', 'c', 'earliest')"],
+  ["purge", "select pgque.purge('q')"],
+];
+
+test.each(waiting)(
+  "a %s that waits while its queue is replaced by another fails, and leaves that alone",
+  async (_, call) => {
+    await admin.query(replace);
+    const waited = await blocked(observer, b, call);
+    await admin.query("commit");
+    await expect(waited.result).rejects.toMatchObject({ code: expect.stringMatching(/^(42P01|XX000|PQ001|PQ002)$/) });
+    const { rows } = await a.query("select payload from pgque.receive_messages('other', 'c')");
+    expect(rows).toEqual([{ payload: "foreign" }]);
+  },
+);
+
+test("a batch of a queue that was dropped settles nothing of the queue that was created next", async () => {
+  const { batch } = await receive(a);
+  await admin.query(`${replace}; commit`);
+  await a.query("select from pgque.receive_messages('other', 'c')");
+  expect(await ack(a, batch)).toBe(0);
+  const { rows } = await a.query("select in_flight from pgque.consumer_status('other')");
+  expect(rows).toEqual([{ in_flight: "1" }]);
+});
+
+const numberOf = async (name: string): Promise<number> => {
+  await a.query("select pgque.create_queue($1)", [name]);
+  return (await a.query("select id from pgque.queue where name = $1", [name])).rows[0].id;
+};
+
+test("a number is used again after all others, and those in use are passed over", async () => {
+  expect([await numberOf("two"), await numberOf("three")]).toEqual([2, 3]);
+  await a.query("select pgque.drop_queue('two')");
+  expect(await numberOf("four")).toBe(4);
+  await a.query("select setval('pgque.queue_number', 16382)");
+  expect([await numberOf("last"), await numberOf("again"), await numberOf("next")]).toEqual([16383, 2, 5]);
+});
+
+test("with all numbers in use no queue is created", async () => {
+  await a.query("insert into pgque.queue (id, name) select n, n::text from generate_series(2, 16383) as n");
+  await expect(numberOf("one more")).rejects.toMatchObject({
+    code: "PQ004",
+    message: "expected at most 16383 queues in one schema",
+  });
+});
