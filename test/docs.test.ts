@@ -309,7 +309,7 @@ test("the grants of the operations page do what they say", async () => {
   await using database = await ownServer();
   const client = await database.connect();
   await client.query("select pgque.create_queue('orders'), pgque.create_queue('invoices')");
-  await client.query("create role shop; create role billing; create role oncall");
+  await client.query("create role shop; create role billing; create role dashboard; create role oncall");
   await client.query(read("docs/examples/roles.sql"));
   const may = async (role: string, call: string): Promise<boolean> => {
     await client.query(`set role ${role}`);
@@ -334,5 +334,6 @@ test("the grants of the operations page do what they say", async () => {
   };
   expect(await table("shop")).toEqual([true, true, false, false, false]);
   expect(await table("billing")).toEqual([false, true, true, false, false]);
+  expect(await table("dashboard")).toEqual([false, false, false, false, true]);
   expect(await table("oncall")).toEqual([true, true, true, true, true]);
 });

@@ -5,5 +5,8 @@ grant pgque_writer to shop;
 select pgque.grant_queue('orders', 'billing', 'receive');
 select pgque.grant_queue('invoices', 'billing', 'send');
 
+-- looks: pgque status, top, doctor
+grant pgque_viewer to dashboard;
+
 -- looks, and mends
 grant pgque_admin to oncall;

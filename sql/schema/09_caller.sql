@@ -45,6 +45,13 @@ begin
 end
 $$;
 
+-- Whether a role may look at every queue.
+create function may_view(caller name) returns boolean
+language sql
+stable
+set search_path from current
+return has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.queue_status(text)'))), 'execute') is true;
+
 -- Refuses a role that may not administer queues.
 create function require_admin(caller name) returns void
 language plpgsql

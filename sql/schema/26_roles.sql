@@ -1,5 +1,6 @@
--- Who may call what. Three roles, which belong to the cluster and are kept when the schema is dropped:
+-- Who may call what. Four roles, which belong to the cluster and are kept when the schema is dropped:
 --
+--   <schema>_viewer   looks at every queue and changes nothing
 --   <schema>_reader   consumes, and looks: may receive from every queue
 --   <schema>_writer   produces: may send to every queue
 --   <schema>_admin    both, and administers
@@ -10,15 +11,16 @@
 
 -- The functions that are there to be called, and the privilege that their callers need; all others are for the owner of the schema alone.
 -- <queue>: generated for each queue.
---   anything    send or receive
+--   anything    send, receive or view; what it gives depends on the caller
 --   send, receive
---   read        receive from every queue
+--   view        look at every queue
+--   maintain    maintain every queue
 --   administer
 create function function_privileges() returns table (function_name text, privilege text)
 language sql
 immutable
 begin atomic
-  select unnest('{version,require_queue,create_queue,backoff,wake_channel,fire_schedule}'::text[]), 'anything'
+  select unnest('{version,require_queue,create_queue,backoff,wake_channel,fire_schedule,schedules}'::text[]), 'anything'
   union all
   select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all
@@ -26,14 +28,15 @@ begin atomic
     receive,receive_messages,receive_<queue>,batch_queue,extend,ack,ack_<queue>,ack_by_number,ack_strict,nack,snooze,bury,settle,finish_batch,event_retry,
     subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
     subscribe_subconsumer,receive_coop,touch_subconsumer,unsubscribe_subconsumer,
-    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,deliver_due,maintain_shared,maintain_queue,queues_to_maintain,next_due_at,max_retries,schedule,schedules
+    heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,deliver_due,maintain_shared,maintain_queue,queues_to_maintain,next_due_at,max_retries,schedule
   }'::text[]), 'receive'
   union all
   select unnest('{
     queue_status,consumer_status,segment_status,worker_status,maintenance_status,maintenance_problems,lost_batches,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
-    queue_settings,consumer_settings,peek,follow,find_message,dead_letters,
-    maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick
-  }'::text[]), 'read'
+    queue_settings,consumer_settings,peek,follow,find_message,dead_letters
+  }'::text[]), 'view'
+  union all
+  select unnest('{maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick}'::text[]), 'maintain'
   union all
   select unnest('{
     drop_queue,change_queue,set_queue_config,change_consumer,set_consumer_config,pause,resume,purge,deliver_delayed,unschedule,redrive,purge_dead_letters,dlq_replay,dlq_replay_all,dlq_purge,
@@ -41,14 +44,15 @@ begin atomic
   }'::text[]), 'administer';
 end;
 
--- The privileges of a role of the schema: reader, writer or admin.
+-- The privileges of a role of the schema: viewer, reader, writer or admin.
 create function role_privileges(kind text) returns text[]
 language sql
 immutable
 return case kind
-  when 'reader' then '{anything,receive,read}'::text[]
+  when 'viewer' then '{anything,view}'::text[]
+  when 'reader' then '{anything,view,receive,maintain}'
   when 'writer' then '{anything,send}'
-  when 'admin' then '{anything,send,receive,read,administer}'
+  when 'admin' then '{anything,view,send,receive,maintain,administer}'
 end;
 
 -- The name of a role of the schema; longer than a name can be if that of the schema is.
@@ -72,14 +76,14 @@ begin atomic
      and (f.function_name like '%<queue>') = (routines.queue_id is not null);
 end;
 
--- The roles of the schema that have been given their privileges: all three, or none.
+-- The roles of the schema that have been given their privileges: all of them, or none.
 create function granted_roles() returns table (kind text, role_name text)
 language sql
 stable
 set search_path from current
 begin atomic
   select k.kind, r.rolname::text
-    from unnest('{reader,writer,admin}'::text[]) as k(kind)
+    from unnest('{viewer,reader,writer,admin}'::text[]) as k(kind)
     join pg_roles r on r.rolname::text = schema_role(k.kind)
    where exists (
      select from pg_namespace n, aclexplode(n.nspacl) g
@@ -98,12 +102,14 @@ declare
   granted record;
 begin
   for granted in select g.role_name, routines(role_privileges(g.kind), queue_id) from granted_roles() g loop
+    -- a viewer has none of one queue
+    continue when granted.routines is null;
     execute format('grant execute on routine %s to %I', granted.routines, granted.role_name);
   end loop;
 end
 $$;
 
--- Creates the three roles, those that are not there yet, and gives them their privileges. Returns how many it created. The installer calls
+-- Creates the four roles, those that are not there yet, and gives them their privileges. Returns how many it created. The installer calls
 -- it; when it may not create roles, the owner of the schema or a superuser calls it later, or again after a restore into another cluster.
 create function create_roles() returns int
 language plpgsql
@@ -116,7 +122,7 @@ declare
   created int := 0;
   queue_id int;
 begin
-  foreach kind in array '{reader,writer,admin}'::text[] loop
+  foreach kind in array '{viewer,reader,writer,admin}'::text[] loop
     role_name := schema_role(kind);
     if octet_length(role_name) > 63 then
       raise exception using
@@ -138,14 +144,14 @@ begin
           raise exception using
             errcode = 'insufficient_privilege',
             message = format('role %s is not there, and %s may not create it', quote_ident(role_name), quote_ident(current_user)),
-            hint = format('Have a superuser call create_roles(), or create %I, %I and %I and call it again.',
-              schema_role('reader'), schema_role('writer'), schema_role('admin'));
+            hint = format('Have a superuser call create_roles(), or create %I, %I, %I and %I and call it again.',
+              schema_role('viewer'), schema_role('reader'), schema_role('writer'), schema_role('admin'));
       end;
     end if;
   end loop;
 
   perform lock_queue_functions(null);
-  foreach kind in array '{reader,writer,admin}'::text[] loop
+  foreach kind in array '{viewer,reader,writer,admin}'::text[] loop
     execute format('grant usage on schema %I to %I', current_schema(), schema_role(kind));
   end loop;
   perform grant_to_roles();

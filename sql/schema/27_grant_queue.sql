@@ -1,7 +1,7 @@
 -- Rights to one queue, for roles that are not to have them to all.
 
 -- Lets a role send to a queue, or receive from it: privilege is send or receive. Gives it what else it needs, which is USAGE on the schema
--- and the functions that everybody calls. To receive includes to subscribe, unsubscribe and seek, for whatever consumer of the queue.
+-- and the functions that everybody calls. To look is a right to all queues: see <schema>_viewer. To receive includes to subscribe, unsubscribe and seek, for whatever consumer of the queue.
 create function grant_queue(queue text, role_name text, privilege text) returns void
 language plpgsql
 volatile
@@ -71,7 +71,7 @@ begin
       message = format('role not found: %s', coalesce(role_name, 'NULL')),
       hint = 'Create it with CREATE ROLE; its name is given as it is, without quotes.';
   end if;
-  if role_name in (schema_role('reader'), schema_role('writer'), schema_role('admin')) then
+  if role_name in (schema_role('viewer'), schema_role('reader'), schema_role('writer'), schema_role('admin')) then
     raise exception using
       errcode = 'PQ004',
       message = format('expected a role of your own, got: %s', role_name),

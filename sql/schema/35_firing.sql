@@ -132,7 +132,7 @@ exception
 end
 $$;
 
--- Schedules, by name, of one queue or of all that the caller may receive from. payload, type and options are what a firing sends.
+-- Schedules, by name, of one queue or of all that the caller may receive from or look at. payload, type and options are what a firing sends.
 -- last_fired_at: the latest time for which it was fired, null: never. What came after it, and after changed_at, has been missed; of that the
 -- latest `missed` times are to be fired by whoever finds them, besides those that have just come. One of the two seconds ahead: the
 -- clock has stepped back since. Then what came in the last minute is to be fired, which does nothing where it has been.
@@ -156,7 +156,9 @@ security definer
 set search_path from current
 as $$
 begin
-  if queue is not null then
+  if queue is not null and may_view(caller) then
+    perform require_queue(queue);
+  elsif queue is not null then
     perform receivable_queue(caller, queue);
   end if;
   return query
@@ -165,7 +167,7 @@ begin
       from schedule s
       join queue q on q.id = s.queue_id
      where (schedules.queue is null or q.name = schedules.queue)
-       and has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), q.id)), 'execute')
+       and (may_view(caller) or has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), q.id)), 'execute'))
      order by s.name;
 end
 $$;

@@ -147,9 +147,9 @@ begin
 declare
   of_queue text;
 begin
-  perform %1$s.deliver_due();
+  perform {schema}.deliver_due();
   commit;
-  foreach of_queue in array %1$s.queues_to_maintain({schema}.queue_names()) loop
+  foreach of_queue in array {schema}.queues_to_maintain({schema}.queue_names()) loop
     perform {schema}.maintain_queue(of_queue);
     commit;
   end loop;

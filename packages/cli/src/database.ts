@@ -5,7 +5,7 @@ import { asFlags, sqlAsFlags } from "./output/flags.ts";
 import { shellWord } from "./output/text.ts";
 
 /** The role whose members may do what a command does: see "Roles" in docs/operations.md. */
-export type NeededRole = "reader" | "writer" | "admin";
+export type NeededRole = "viewer" | "reader" | "writer" | "admin";
 
 /** Connects a client, does some work with it and disconnects. Failures are told in the words of the command line. */
 export async function withPgque<T>(

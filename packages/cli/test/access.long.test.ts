@@ -7,7 +7,7 @@ afterAll(() => database.drop());
 const owner = await database.connect();
 await owner.query("select pgque.create_queue('q'), pgque.subscribe('q', 'c', '{\"mode\": \"shared\"}')");
 await owner.query("select pgque.schedule('s', 'q', '* * * * *', '1')");
-for (const role of ["reader", "writer", "admin"]) {
+for (const role of ["viewer", "reader", "writer", "admin"]) {
   await owner.query(`create role a_${role} login password 's3cret' in role pgque_${role}`);
 }
 await owner.query("create role nobody login password 's3cret'");
@@ -19,25 +19,25 @@ function as(role: string, ...args: string[]) {
 }
 
 const commands: [needed: string, others: string[], command: string][] = [
-  ["admin", ["a_reader", "a_writer", "nobody"], "queue set q --max-retries 4"],
-  ["admin", ["a_reader", "nobody"], "queue pause q"],
-  ["admin", ["a_reader", "nobody"], "queue resume q"],
-  ["admin", ["a_reader", "nobody"], "queue purge q --yes"],
-  ["reader", ["a_writer", "nobody"], "queue list"],
-  ["reader", ["a_writer", "nobody"], "queue show q"],
-  ["reader", ["a_writer", "nobody"], "consumer list"],
-  ["reader", ["a_writer", "nobody"], "consumer move q c --to end --yes"],
-  ["admin", ["a_reader", "nobody"], "consumer set q c --rate-limit 5"],
-  ["writer", ["a_reader", "nobody"], "send q 1"],
-  ["reader", ["a_writer", "nobody"], "receive q --consumer c"],
-  ["reader", ["a_writer", "nobody"], "peek q"],
-  ["reader", ["a_writer", "nobody"], "tail q"],
-  ["reader", ["a_writer", "nobody"], "dlq list q"],
-  ["admin", ["a_reader", "nobody"], "dlq redrive q --all"],
-  ["admin", ["a_reader", "nobody"], "dlq purge q --all --yes"],
-  ["reader", ["a_writer", "nobody"], "schedule list"],
-  ["admin", ["a_reader", "nobody"], "schedule pause s"],
-  ["admin", ["a_reader", "nobody"], "schedule remove s --yes"],
+  ["admin", ["a_viewer", "a_reader", "a_writer", "nobody"], "queue set q --max-retries 4"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "queue pause q"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "queue resume q"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "queue purge q --yes"],
+  ["viewer", ["a_writer", "nobody"], "queue list"],
+  ["viewer", ["a_writer", "nobody"], "queue show q"],
+  ["viewer", ["a_writer", "nobody"], "consumer list"],
+  ["reader", ["a_viewer", "a_writer", "nobody"], "consumer move q c --to end --yes"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "consumer set q c --rate-limit 5"],
+  ["writer", ["a_viewer", "a_reader", "nobody"], "send q 1"],
+  ["reader", ["a_viewer", "a_writer", "nobody"], "receive q --consumer c"],
+  ["viewer", ["a_writer", "nobody"], "peek q"],
+  ["viewer", ["a_writer", "nobody"], "tail q"],
+  ["viewer", ["a_writer", "nobody"], "dlq list q"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "dlq redrive q --all"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "dlq purge q --all --yes"],
+  ["viewer", ["a_writer", "nobody"], "schedule list"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "schedule pause s"],
+  ["admin", ["a_viewer", "a_reader", "nobody"], "schedule remove s --yes"],
 ];
 
 test.each(commands)(

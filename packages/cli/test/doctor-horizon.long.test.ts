@@ -57,7 +57,7 @@ describe("transactions", () => {
   });
 
   test("of other roles' sessions it sees less, and says which right is missing", async () => {
-    await admin.query("create role looker login password 'secret'; grant pgque_reader to looker");
+    await admin.query("create role looker login password 'secret'; grant pgque_viewer to looker");
     const url = new URL(server.url);
     [url.username, url.password] = ["looker", "secret"];
     const holder = await holdTransaction(server, repeatableRead);

@@ -76,10 +76,10 @@ describe("schema", () => {
     const url = new URL(database.url);
     [url.username, url.password] = ["stranger", "secret"];
     const [told] = await illsOf(url.href, "schema");
-    expect(told).toMatchObject({ severity: "problem", mend: ["grant pgque_reader to stranger"] });
+    expect(told).toMatchObject({ severity: "problem", mend: ["grant pgque_viewer to stranger"] });
     await client.query("grant pgque_writer to stranger");
     expect(await illsOf(url.href, "rights")).toMatchObject([
-      { severity: "problem", mend: ["grant pgque_reader to stranger"] },
+      { severity: "problem", mend: ["grant pgque_viewer to stranger"] },
     ]);
     await client.query(statementsOf(told as Told));
     await client.query("grant pg_read_all_stats to stranger");

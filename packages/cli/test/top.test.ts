@@ -119,7 +119,7 @@ describe("a snapshot", () => {
     await client.query("create role passer_by login password 'x'");
     const url = database.url.replace(/\/\/[^@]*@/, "//passer_by:x@");
     const { code, err } = await pgque(["top", "--once"], { DATABASE_URL: url });
-    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("a member of the role pgque_reader") });
+    expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("a member of the role pgque_viewer") });
   });
 
   test("where there is no schema, or no server, it fails and says why", async () => {

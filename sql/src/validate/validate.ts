@@ -120,7 +120,11 @@ async function installAnew(
   for await (const entry of readExpected(client, schema, queues, roles)) catalog.set(entry.name, entry);
   if (roles.size === 0)
     for (const name of catalog.keys())
-      if (["reader", "writer", "admin"].some((kind) => name.startsWith("right ") && name.endsWith(`${schema}_${kind}`)))
+      if (
+        ["viewer", "reader", "writer", "admin"].some(
+          (kind) => name.startsWith("right ") && name.endsWith(`${schema}_${kind}`),
+        )
+      )
         catalog.delete(name);
   return catalog;
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { Client } from "pg";
 import { ownServer, type OwnServer } from "../../../test/support/database.ts";
 import { databaseUrl } from "../../../test/support/server.ts";
+import { until } from "../../../test/support/until.ts";
 
 let server: OwnServer;
 let admin: Client;
@@ -14,7 +15,7 @@ beforeAll(async () => {
   // the template's install has made the roles: without it, as on a new cluster
   await uninstall(admin);
   await admin.query("drop database pgque_template");
-  await admin.query("drop role pgque_reader, pgque_writer, pgque_admin");
+  await admin.query("drop role pgque_viewer, pgque_reader, pgque_writer, pgque_admin");
 });
 afterAll(async () => {
   await Promise.all(opened.map((client) => client.end()));
@@ -75,8 +76,8 @@ test("the owner of a database, who may not create roles, installs without, and i
   expect(await live(owner)).toEqual(["a", "b"]);
   await expect(owner.query("select pgque.create_roles()")).rejects.toMatchObject({
     code: "42501",
-    message: "role pgque_reader is not there, and plain may not create it",
-    hint: "Have a superuser call create_roles(), or create pgque_reader, pgque_writer and pgque_admin and call it again.",
+    message: "role pgque_viewer is not there, and plain may not create it",
+    hint: "Have a superuser call create_roles(), or create pgque_viewer, pgque_reader, pgque_writer and pgque_admin and call it again.",
   });
   // queues can be granted all the same
   await admin.query("create role courier");
@@ -85,9 +86,12 @@ test("the owner of a database, who may not create roles, installs without, and i
 
 test("a superuser makes the roles later, for the queues that are there and those that come", async () => {
   const superuser = await connect("plain");
-  expect((await superuser.query("select pgque.create_roles() as created")).rows).toEqual([{ created: 3 }]);
+  expect((await superuser.query("select pgque.create_roles() as created")).rows).toEqual([{ created: 4 }]);
   expect((await superuser.query("select pgque.create_roles() as created")).rows).toEqual([{ created: 0 }]);
-  expect(await status(superuser)).toEqual({ status: "ok", detail: "pgque_admin, pgque_reader, pgque_writer" });
+  expect(await status(superuser)).toEqual({
+    status: "ok",
+    detail: "pgque_admin, pgque_reader, pgque_viewer, pgque_writer",
+  });
   const owner = await connect("plain", "plain");
   await owner.query("select pgque.create_queue('later')");
   await superuser.query("set role pgque_writer");
@@ -108,7 +112,7 @@ test("roles that are there are used, by an owner who may not create any", async 
 test("an owner who may create roles makes them", async () => {
   const owner = await database("creator", "createrole");
   await install(owner, { schema: "theirs" });
-  expect(await roles("theirs_")).toEqual(["theirs_admin", "theirs_reader", "theirs_writer"]);
+  expect(await roles("theirs_")).toEqual(["theirs_admin", "theirs_reader", "theirs_viewer", "theirs_writer"]);
   await owner.query("create role member; grant theirs_reader to member");
 });
 
@@ -119,7 +123,7 @@ test("installers into four databases of a cluster at once make the roles once", 
     clients.push(await connect(`together_${i}`));
   }
   await Promise.all(clients.map((client) => install(client, { schema: "together" })));
-  expect(await roles("together_")).toEqual(["together_admin", "together_reader", "together_writer"]);
+  expect(await roles("together_")).toEqual(["together_admin", "together_reader", "together_viewer", "together_writer"]);
   for (const client of clients) expect(await status(client, "together")).toMatchObject({ status: "ok" });
 });
 
@@ -128,14 +132,14 @@ test("an installer that waits for another's roles makes them when the other give
   await admin.query("create database two");
   const [one, two] = [await connect("one"), await connect("two")];
   await one.query("begin");
-  await one.query("create role waited_reader");
+  await one.query("create role waited_viewer");
   const installed = install(two, { schema: "waited" });
-  await expect
-    .poll(
-      async () =>
-        (await admin.query("select from pg_stat_activity where datname = 'two' and wait_event_type = 'Lock'")).rowCount,
-    )
-    .toBe(1);
+  await until(
+    async () =>
+      (await admin.query("select from pg_stat_activity where datname = 'two' and wait_event_type = 'Lock'"))
+        .rowCount === 1,
+    "the second installer waits",
+  );
   await one.query("rollback");
   await installed;
   expect(await status(two, "waited")).toMatchObject({ status: "ok" });
@@ -145,7 +149,7 @@ test("a schema whose name is too long for its roles is installed without, and cr
   const client = await connect("plain");
   const [fits, tooLong] = ["s".repeat(56), "t".repeat(57)];
   await install(client, { schema: fits });
-  expect(await roles("sss")).toEqual([`${fits}_admin`, `${fits}_reader`, `${fits}_writer`]);
+  expect(await roles("sss")).toEqual([`${fits}_admin`, `${fits}_reader`, `${fits}_viewer`, `${fits}_writer`]);
   await install(client, { schema: tooLong });
   expect(await roles("ttt")).toEqual([]);
   expect(await status(client, tooLong)).toEqual(none);
@@ -160,7 +164,7 @@ test("a schema of any name has roles of that name", async () => {
   const schema = `We"ird Schéma %s $$ 'x'`;
   await install(client, { schema });
   await client.query(`select "We""ird Schéma %s $$ 'x'".create_queue('q')`);
-  expect(await roles(schema)).toEqual([`${schema}_admin`, `${schema}_reader`, `${schema}_writer`]);
+  expect(await roles(schema)).toEqual([`${schema}_admin`, `${schema}_reader`, `${schema}_viewer`, `${schema}_writer`]);
   await client.query(`set role "We""ird Schéma %s $$ 'x'_writer"`);
   await client.query(`select "We""ird Schéma %s $$ 'x'".send('q', 'x')`);
   await expect(client.query(`select * from "We""ird Schéma %s $$ 'x'".receive('q', 'c')`)).rejects.toMatchObject({
@@ -172,7 +176,7 @@ test("uninstall keeps the roles, whatever they hold, and an install finds them a
   const client = await connect("second");
   await client.query("create role keeper; select pgque.grant_queue('q', 'keeper', 'receive')");
   await uninstall(client);
-  expect(await roles("pgque_")).toEqual(["pgque_admin", "pgque_reader", "pgque_writer"]);
+  expect(await roles("pgque_")).toEqual(["pgque_admin", "pgque_reader", "pgque_viewer", "pgque_writer"]);
   await install(client);
   expect(await status(client)).toMatchObject({ status: "ok" });
   const { rows } = await client.query("select pg_has_role('guest', 'pgque_writer', 'member') as member");

@@ -4,25 +4,43 @@ import { ownServer, type OwnServer } from "../../../test/support/database.ts";
 
 // Who may call what, tried by calling. The queue is q; "stranger" may send to and receive from another one.
 
-const roles = ["pgque_reader", "pgque_writer", "pgque_admin", "sender", "receiver", "stranger", "nobody"] as const;
+const roles = [
+  "pgque_viewer",
+  "pgque_reader",
+  "pgque_writer",
+  "pgque_admin",
+  "sender",
+  "receiver",
+  "stranger",
+  "nobody",
+] as const;
 type Role = (typeof roles)[number];
 
 /** SQLSTATE insufficient_privilege. */
 const denied = "42501";
 
-const everybody: Role[] = ["pgque_reader", "pgque_writer", "pgque_admin", "sender", "receiver", "stranger"];
+const everybody: Role[] = [
+  "pgque_viewer",
+  "pgque_reader",
+  "pgque_writer",
+  "pgque_admin",
+  "sender",
+  "receiver",
+  "stranger",
+];
 const senders: Role[] = ["pgque_writer", "pgque_admin", "sender"];
 const receivers: Role[] = ["pgque_reader", "pgque_admin", "receiver"];
 /** What is not about one queue. */
 const receiversOfAny: Role[] = [...receivers, "stranger"];
 /** Whoever may do something with the queue. */
-const users: Role[] = everybody.filter((role) => role !== "stranger");
+const users: Role[] = everybody.filter((role) => role !== "stranger" && role !== "pgque_viewer");
 const readers: Role[] = ["pgque_reader", "pgque_admin"];
+const viewers: Role[] = ["pgque_viewer", ...readers];
 const admins: Role[] = ["pgque_admin"];
 
 const calls: [allowed: Role[], ...calls: string[]][] = [
   [users, "fire_schedule('s', date_trunc('second', clock_timestamp()))"],
-  [everybody, "version()", "require_queue('q')", "create_queue('q')", "backoff(1)", "wake_channel('q')"],
+  [everybody, "version()", "require_queue('q')", "create_queue('q')", "backoff(1)", "wake_channel('q')", "schedules()"],
   [
     senders,
     "send('q', 'x')",
@@ -72,7 +90,6 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "raise_idle_flag('q')",
     "lower_idle_flag('q')",
     "has_open_senders('q')",
-    "schedules('q')",
     "max_retries('q')",
     // just like it is
     "schedule('s', 'q', '0 0 * * *')",
@@ -81,7 +98,6 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
   [
     receiversOfAny,
     "batch_queue(:batch)",
-    "schedules()",
     "heartbeat('w')",
     "hold_session('s')",
     "maintain()",
@@ -95,8 +111,9 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "ack(0)",
     "settle(0)",
   ],
+  [["pgque_viewer", ...receivers], "schedules('q')"],
   [
-    readers,
+    viewers,
     "queue_status()",
     "queue_status('q')",
     "consumer_status('q')",
@@ -117,6 +134,9 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "consumer_settings('q')",
     "dead_letters('q')",
     "find_message('q', 1)",
+  ],
+  [
+    readers,
     "maint()",
     "maint_retry_events()",
     "maintain_all()",
@@ -271,7 +291,7 @@ test("the roles of the schema have no power of their own", async () => {
     `select rolname, rolsuper, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls
        from pg_roles where rolname like 'pgque\\_%' order by 1`,
   );
-  expect(rows.map((row) => row.rolname)).toEqual(["pgque_admin", "pgque_reader", "pgque_writer"]);
+  expect(rows.map((row) => row.rolname)).toEqual(["pgque_admin", "pgque_reader", "pgque_viewer", "pgque_writer"]);
   for (const { rolname, ...powers } of rows) {
     expect(Object.values(powers), rolname).toEqual([false, false, false, false, false, false]);
   }

@@ -135,7 +135,7 @@ Examples:
   pgque consumer list orders --json | jq '.[] | {consumer, depth, lagMs}'`,
     )
     .action(async (queue: string | undefined, flags: Flags) => {
-      const found = await withPgque(flags, "reader", async ({ consumers }) => {
+      const found = await withPgque(flags, "viewer", async ({ consumers }) => {
         const settings = new Map(
           (await consumers.settings(queue)).map((one) => [JSON.stringify([one.queue, one.name]), one]),
         );

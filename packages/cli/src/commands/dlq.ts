@@ -103,7 +103,7 @@ Examples:
     .action(async (queue: string, flags: ListFlags) => {
       const { limit: max = 20, after: beforeId } = flags;
       const options = { ...filterOf(flags), ...given({ max, beforeId }) };
-      const letters = await withPgque(flags, "reader", ({ deadLetters }) => deadLetters.list(queue, options));
+      const letters = await withPgque(flags, "viewer", ({ deadLetters }) => deadLetters.list(queue, options));
       await printList(
         flags,
         columns,
@@ -121,7 +121,7 @@ function show(): Command {
     .description("Show one dead letter with all of its payload and its reason.")
     .addHelpText("after", "\nExamples:\n  pgque dlq show orders 17\n  pgque dlq show orders 17 --json | jq .payload")
     .action(async (queue: string, wanted: bigint, flags: DatabaseFlags & JsonFlags) => {
-      const [letter] = await withPgque(flags, "reader", ({ deadLetters }) =>
+      const [letter] = await withPgque(flags, "viewer", ({ deadLetters }) =>
         deadLetters.list(queue, { ...(wanted < idMax && { beforeId: wanted + 1n }), max: 1 }),
       );
       if (letter?.id !== wanted) {

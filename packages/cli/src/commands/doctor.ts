@@ -13,7 +13,7 @@ interface Flags extends DatabaseFlags {
 const more = `
 Looks at the schema and its version, the rights of the role it connects as, maintenance, rotation and what keeps space from being given
 back, consumers, dead letters, who holds the xmin horizon, settings that hurt, and whether notifications arrive. Changes nothing. For each
-thing it says what it found, why that matters and the statement that mends it. It needs the role SCHEMA_reader, and pg_read_all_stats to see
+thing it says what it found, why that matters and the statement that mends it. It needs the role SCHEMA_viewer, and pg_read_all_stats to see
 what other roles' sessions do.
 
 A problem needs somebody now, a warning will or might. What lasts is a problem from ten times the time on that makes it a warning.

@@ -9,7 +9,7 @@ interface Flags extends DatabaseFlags, DryFlags {}
 const more = `
 No superuser, no extension. An older version is brought to this one, each migration in a transaction, while its queues are in
 use. Does nothing when this version is there already, or a later one that serves, so that every deployment may run it, several
-at once too. Creates the roles SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; all else works without them.
+at once too. Creates the roles SCHEMA_viewer, SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; all else works without them.
 
 Examples:
   pgque install

@@ -50,7 +50,7 @@ export function peekCommand(): Command {
 
 async function peek(queue: string, flags: Flags): Promise<void> {
   const { consumer, limit: max = 10, after } = flags;
-  const found = await withPgque(flags, "reader", ({ messages }) =>
+  const found = await withPgque(flags, "viewer", ({ messages }) =>
     messages.peek(queue, given({ consumer, max, after })),
   );
   // a column in which nothing stands only takes room

@@ -79,7 +79,7 @@ Examples:
   pgque queue list --json | jq -r '.[] | select(.deadLetters > 0) | .queue'`,
     )
     .action(async (flags: Flags) => {
-      const queues = await withPgque(flags, "reader", (pgque) => pgque.queues.list());
+      const queues = await withPgque(flags, "viewer", (pgque) => pgque.queues.list());
       await printList(
         flags,
         columns,
@@ -108,7 +108,7 @@ Examples:
   pgque queue show orders --json | jq .settings.maxRetries`,
     )
     .action(async (name: string, flags: Flags) => {
-      const found = await withPgque(flags, "reader", async ({ queues, consumers }) => ({
+      const found = await withPgque(flags, "viewer", async ({ queues, consumers }) => ({
         ...queueRecord(await queues.status(name)),
         settings: await queues.settings(name),
         consumers: (await consumers.list(name)).map(consumerRecord),

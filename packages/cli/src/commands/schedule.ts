@@ -107,7 +107,7 @@ function list(): Command {
     .description("List the schedules.")
     .addHelpText("after", "\nExamples:\n  pgque schedule list\n  pgque schedule list reports --json | jq '.[].cron'")
     .action(async (queue: string | undefined, flags: Flags) => {
-      const found = await withPgque(flags, "reader", ({ schedules }) => schedules.list(queue));
+      const found = await withPgque(flags, "viewer", ({ schedules }) => schedules.list(queue));
       await printList(
         flags,
         columns,
@@ -134,7 +134,7 @@ function next(): Command {
     .addHelpText("after", "\nExamples:\n  pgque schedule next\n  pgque schedule next nightly --count 30")
     .action(async (name: string | undefined, flags: NextFlags) => {
       const { count = 5 } = flags;
-      const found = await withPgque(flags, "reader", ({ schedules }) => schedules.list());
+      const found = await withPgque(flags, "viewer", ({ schedules }) => schedules.list());
       const wanted = name === undefined ? found : [only(found, name)];
       const times: Firing[] = [];
       for (const { name: schedule, queue, cron, timeZone, enabled } of wanted) {

@@ -53,7 +53,7 @@ async function read(client: Client, schema: string): Promise<Status> {
   const quoted = await sql.quoteIdentifier(client, schema);
   const { rows: roles } = await client.query<{ role_name: string }>(
     `select r.rolname::text as role_name
-       from unnest('{reader,writer,admin}'::text[]) as k(kind)
+       from unnest('{viewer,reader,writer,admin}'::text[]) as k(kind)
        join pg_roles r on r.rolname::text = $1 || '_' || k.kind
       where has_schema_privilege(r.oid, $2, 'usage')`,
     [schema, quoted],

@@ -51,7 +51,7 @@ async function tail(queue: string, flags: Flags): Promise<void> {
   const { signal } = stop;
   if (flags.follow) void stopRequested().then(() => stop.abort());
   const print = await printer(flags);
-  await withPgque(flags, "reader", async ({ messages }) => {
+  await withPgque(flags, "viewer", async ({ messages }) => {
     let { messages: page, position } = await messages.follow(queue, { max: Math.max(1, lines) });
     if (lines > 0) await print(page);
     const outage = new Outage();

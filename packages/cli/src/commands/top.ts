@@ -47,7 +47,7 @@ Above them: who holds back the xmin horizon most. Keys: q quits, r reverses the 
 
 A refresh is one query, in a read-only transaction: queue_status, consumer_status (which estimates depths above 10,000, shown with ≈), and the
 catalog views of the horizon. The server rests for as long as it took at least. One that takes longer than --timeout is cancelled, since it would
-hold the horizon itself; where the server does not even say that, the screen does, and it connects again. It needs the role SCHEMA_reader.
+hold the horizon itself; where the server does not even say that, the screen does, and it connects again. It needs the role SCHEMA_viewer.
 
 Where the output is no terminal, or with --once, it prints one snapshot and ends; with --json an object, or without --once a line at each
 interval, and says on standard error when there is no answer. NO_COLOR is respected. Exit codes: 0 done, told to stop or q, 1 failed, 2 wrong usage.

@@ -15,7 +15,7 @@ export const schemaCheck: Check = {
           severity: "problem",
           found: `schema ${JSON.stringify(schema)} may not be used by this role`,
           why: "nothing can be said of the queues in it",
-          mend: [await grantReader(client, schema)],
+          mend: [await grantViewer(client, schema)],
         },
       ];
     }
@@ -61,7 +61,7 @@ export const rightsCheck: Check = {
           severity: "problem",
           found: `role ${row?.role} may not look at queues`,
           why: "whether consumers lag, workers died or maintenance has stopped cannot be said",
-          mend: [await grantReader(client, schema)],
+          mend: [await grantViewer(client, schema)],
         },
       ];
     }
@@ -79,7 +79,7 @@ function sessionsFinding(role: string, sees: boolean): Finding {
   };
 }
 
-/** Without its three roles the schema works for its owner, and by grant_queue. */
+/** Without its roles the schema works for its owner, and by grant_queue. */
 async function rolesFinding(client: Examination["client"], quoted: string): Promise<Finding[]> {
   const { rows } = await client.query<{ status: string; detail: string }>(
     `select status, detail from ${quoted}.status() where component = 'roles'`,
@@ -96,9 +96,9 @@ async function rolesFinding(client: Examination["client"], quoted: string): Prom
   );
 }
 
-async function grantReader(client: Examination["client"], schema: string): Promise<string> {
+async function grantViewer(client: Examination["client"], schema: string): Promise<string> {
   const { rows } = await client.query<{ grant: string }>(
-    `select format('grant %I to %I', $1 || '_reader', current_user) as grant`,
+    `select format('grant %I to %I', $1 || '_viewer', current_user) as grant`,
     [schema],
   );
   return rows[0]?.grant ?? "";

@@ -63,7 +63,7 @@ export class Connection {
 
 /** The same failure, with what to do about it. */
 function withAdvice(error: Error & { code?: string }, schema: string): Error {
-  if (error.code === "42501") return new Error(`${error.message}. ${needsRole(schema, "reader")}`, { cause: error });
+  if (error.code === "42501") return new Error(`${error.message}. ${needsRole(schema, "viewer")}`, { cause: error });
   // no such schema, function or table
   const isMissing = ["3F000", "42883", "42P01"].includes(error.code ?? "");
   return isMissing ? new Error(`${error.message}. ${notInstalled}`, { cause: error }) : error;

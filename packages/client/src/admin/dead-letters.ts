@@ -21,7 +21,7 @@ export class DeadLetters {
   }
 
   /**
-   * Dead letters, the newest first. The role needs `<schema>_reader` or `<schema>_admin`.
+   * Dead letters, the newest first. The role needs `<schema>_viewer`.
    *
    * @example
    * let page = await pgque.deadLetters.list(orders, { reasonLike: "%timeout%" });

@@ -13,7 +13,7 @@ import {
   type PeekOptions,
 } from "./message-options.ts";
 
-/** Looking at single messages; nothing is received or changed. The role needs `<schema>_reader` or `<schema>_admin`. */
+/** Looking at single messages; nothing is received or changed. The role needs `<schema>_viewer`. */
 export class Messages {
   readonly #db: Connection;
 

@@ -17,7 +17,7 @@ export interface MetricsOptions {
   types?: boolean | undefined;
   /**
    * Whether each scrape asks the database how far the consumers of the workers' queues are, and what the queues store. Needs the right to look, which
-   * `<schema>_reader` has. Default: false.
+   * `<schema>_viewer` has. Default: false.
    */
   queues?: boolean | undefined;
   /** For so long a scrape waits for the database, in milliseconds; then it goes without what it asked for. 1 to 60000. Default: 2000. */
