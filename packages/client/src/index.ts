@@ -3,6 +3,7 @@ export type { Operations } from "./operations.ts";
 export type { Executor, Statement } from "./transaction/executor.ts";
 export type { Transaction } from "./transaction/using.ts";
 export type { DrizzleTransaction } from "./transaction/drizzle.ts";
+export type { KnexTransaction } from "./transaction/knex.ts";
 export type { KyselyTransaction } from "./transaction/kysely.ts";
 export type { PgTransaction } from "./transaction/pg.ts";
 export type { PostgresJsTransaction } from "./transaction/postgres-js.ts";

@@ -141,7 +141,7 @@ export class Pgque extends Operations implements AsyncDisposable {
    * transaction is begun, committed or rolled back here; it stays the caller's.
    *
    * @param tx what the application's library hands out for an open transaction: the `pg` client that holds it, or the `tx` of postgres.js,
-   *   drizzle, kysely or prisma. Of another library: an object whose `query` answers as that of `pg` does
+   *   drizzle, kysely, knex or prisma. Of another library: an object whose `query` answers as that of `pg` does
    * @throws PgqueError INVALID_OPTION for a pool or the root object of a library, whose statements would run outside of any transaction
    * @example
    * await tx.query("insert into shop_order values (44)");

@@ -1,4 +1,5 @@
 export { Worker } from "./worker.ts";
+export { runUntilSignal } from "./run-until-signal.ts";
 export type { BatchWorkerOptions, WorkerOptions } from "./options.ts";
 export { defaultOptions, optionLimits } from "./option-limits.ts";
 

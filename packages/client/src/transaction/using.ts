@@ -4,6 +4,7 @@ import { show } from "../validation/options.ts";
 import { drizzle, type DrizzleTransaction } from "./drizzle.ts";
 import type { Executor } from "./executor.ts";
 import { inTurn } from "./in-turn.ts";
+import { knex, type KnexTransaction } from "./knex.ts";
 import { kysely, type KyselyTransaction } from "./kysely.ts";
 import { pg, type PgTransaction } from "./pg.ts";
 import { postgresJs, type PostgresJsTransaction } from "./postgres-js.ts";
@@ -15,17 +16,18 @@ export type Transaction =
   | PostgresJsTransaction
   | DrizzleTransaction
   | KyselyTransaction
+  | KnexTransaction
   | PrismaTransaction;
 
 // Handles are told apart by their shape, so that no library is loaded, not even for its types, and any copy of it serves. `pg` last: others
 // may have a `query` too.
-const libraries = [postgresJs, kysely, drizzle, prisma, pg];
+const libraries = [postgresJs, knex, kysely, drizzle, prisma, pg];
 
 /** One for a handle, so that statements of all its `using` take turns. */
 const executors = new WeakMap<object, Executor>();
 
 const expected =
-  "expected the open transaction of pg, postgres.js, drizzle, kysely or prisma, or an object with a `query` like that of pg";
+  "expected the open transaction of pg, postgres.js, drizzle, kysely, knex or prisma, or an object with a `query` like that of pg";
 
 /**
  * What runs statements in a transaction.

@@ -42,7 +42,9 @@ test.for<[string, unknown, string]>([
 ])("using refuses %s and says what to pass", async ([, handle, advice]) => {
   const error = await failure(() => pgque.using(handle as never));
   expect(error.code).toBe("INVALID_OPTION");
-  expect(error.message).toMatch(/^using: expected the open transaction of pg, postgres\.js, drizzle, kysely or prisma/);
+  expect(error.message).toMatch(
+    /^using: expected the open transaction of pg, postgres\.js, drizzle, kysely, knex or prisma/,
+  );
   expect(error.message).toContain(advice);
   expect(error.details.problems).toHaveLength(1);
 });
