@@ -88,3 +88,27 @@ test("many that are not committed keep nobody's dead batch from coming back", as
   for (const client of working) await client.query("commit");
   expect(await drain(other)).toEqual([]);
 });
+
+test("under SERIALIZABLE a transaction that is run again after 40001 acks its batch, and its work is done once", async () => {
+  await worker.query("select pgque.create_queue('next')");
+  await send(worker, ...Array.from({ length: 40 }, (_, i) => `${i}`));
+  const work = async (client: pg.Client): Promise<void> => {
+    for (let got = await receive(client, "c", 2); got.payloads.length > 0; got = await receive(client, "c", 2)) {
+      for (let isDone = false; !isDone;) {
+        try {
+          await client.query("begin isolation level serializable");
+          await client.query("insert into public.work select unnest($1::text[])", [got.payloads]);
+          await client.query("select pgque.send('next', 't', 'x'), pgque.ack_strict($1)", [got.batch]);
+          await client.query("commit");
+          isDone = true;
+        } catch (error) {
+          await client.query("rollback");
+          if ((error as { code?: string }).code !== "40001") throw error;
+        }
+      }
+    }
+  };
+  await Promise.all([work(worker), work(other)]);
+  expect(await works()).toBe(40);
+  expect((await other.query("select from pgque.open_batches(1)")).rowCount).toBe(0);
+});
