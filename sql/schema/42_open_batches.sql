@@ -4,8 +4,8 @@
 -- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
 -- hours does not make whoever looks for open ones read all that was received since.
 
--- The numbers of the batches of one cursor that are open.
-create function open_numbers(queue_id int, consumer_id int, lane int, line settled_line) returns setof bigint
+-- The numbers of the batches of one cursor that are open, before a number.
+create function open_numbers(queue_id int, consumer_id int, lane int, line settled_line, before bigint) returns setof bigint
 language plpgsql
 volatile
 set search_path from current
@@ -21,26 +21,27 @@ begin
       from (
         select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
         union all
-        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and n >= $3
+        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and n >= $3 and n < $5
       ) b
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
      order by b.n
-  $sql$), queue_id) using consumer_id, lane, (line).settled_before, (line).still_open;
+  $sql$), queue_id) using consumer_id, lane, (line).settled_before, (line).still_open, before;
 end
 $$;
 
 -- The line moved on towards the newest row, n. The last 64 rows are left out: most batches are finished a moment after they were
--- received, and need not be named. With more than 100 to name it moves to the first of them.
+-- received, and need not be named. With more than 100 to name it moves to the first of them. A receive waits for this under the cursor's lock: so it
+-- moves by 1,000 rows at most, however many are open.
 create function move_settled_line(queue_id int, consumer_id int, lane int, n bigint, line settled_line) returns settled_line
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  settled_before constant bigint := greatest((line).settled_before, n - 64);
+  settled_before constant bigint := greatest((line).settled_before, least(n - 64, (line).settled_before + 1000));
   open constant bigint[] := array(
-    select o.n from open_numbers(queue_id, consumer_id, lane, line) as o(n) where o.n < settled_before order by o.n
+    select o.n from open_numbers(queue_id, consumer_id, lane, line, settled_before) as o(n) order by o.n
   );
 begin
   if cardinality(open) > 100 then

@@ -56,6 +56,28 @@ test("more than a hundred open batches are found, too", async () => {
   expect(await openBatches()).toEqual(open);
 });
 
+test("a receive that moves the line reads no more with three times as many open batches", async () => {
+  const open = (count: number): Promise<unknown> =>
+    a.query(
+      `do $$ begin for i in 1 .. ${count} loop perform from pgque.receive_messages('q', 'c', max_messages => 1); end loop; end $$`,
+    );
+  const buffers = async (): Promise<number> => {
+    const { rows } = await a.query(
+      `explain (analyze, buffers, format json)
+       select pgque.move_settled_line(1, b.consumer_id, 0, b.n, (b.settled_before, b.still_open)::pgque.settled_line)
+         from (select * from pgque.batch_1 order by n desc limit 1) b`,
+    );
+    const plan = rows[0]["QUERY PLAN"][0].Plan;
+    return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
+  };
+  await a.query("select pgque.send_batch('q', array_fill('x'::text, array[3600]))");
+  await open(1200);
+  const few = await buffers();
+  await open(2400);
+  expect(await buffers()).toBeLessThan(1.5 * few);
+  expect(await openBatches()).toHaveLength(3600);
+});
+
 test("an open batch is found after its cursor was carried over, and keeps its segment until it is settled", async () => {
   await a.query("update pgque.queue set rotation_min_interval = '0 s'");
   const payloads = await fillSegment(a);
