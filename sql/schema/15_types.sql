@@ -24,7 +24,9 @@ create type received_message as (
   leased_until timestamptz,
   -- null on a queue that has none
   priority int,
-  key text
+  key text,
+  -- how many processes have ended with it in hand; null: none
+  crashes int
 );
 
 -- Up to where the batches of a cursor are finished: see 42_open_batches.sql.

@@ -84,6 +84,12 @@ begin
 end
 $$;
 
+-- Whether a span is at most as long as another, both in seconds. Postgres compares intervals by months of 30 days, and 100 years are 36,000 days then.
+create function is_within(span interval, longest interval) returns boolean
+language sql
+immutable
+return extract(epoch from span) <= extract(epoch from longest);
+
 -- An option that is a span of time, a number of seconds or an interval, longer than 0, or 0 if it may be. Null: it is not given.
 create function option_interval(options jsonb, name text, longest interval, may_be_zero boolean default false) returns interval
 language plpgsql
@@ -100,7 +106,7 @@ begin
     when 'number' then make_interval(secs => (options ->> name)::float8)
     else (options ->> name)::interval
   end;
-  if (span > '0' and span <= longest or span = '0' and may_be_zero) is not true then
+  if (span > '0' and is_within(span, longest) or span = '0' and may_be_zero) is not true then
     raise exception numeric_value_out_of_range;
   end if;
   return span;

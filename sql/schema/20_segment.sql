@@ -29,6 +29,8 @@ begin
       -- null: for every consumer
       consumer_id int,
       attempt smallint not null default 1,
+      -- how many processes have ended with it in hand, since its handler last came to an end; null: none
+      crashes smallint,
       lane smallint not null default 0,
       -- what the lane was found by, on a queue with lane_by = key
       key text,
@@ -68,12 +70,15 @@ begin
       -- of that range these messages only, each at its attempt; null: all, each at its own
       rest_ids bigint[],
       rest_attempts smallint[],
+      rest_crashes smallint[],
       -- nothing is left of the window: the next receive need not look
       exhausted boolean not null default false,
       -- every batch of this (consumer, lane) before this n is finished, except those still_open names
       settled_before bigint not null default 1,
       still_open bigint[],
       worker text,
+      -- the worker says which suspects it begins: see 46_lost.sql. Null: it does not
+      tells_begun boolean,
       created_at timestamptz not null default clock_timestamp(),
       lease_until timestamptz,
       -- the rest of an ordered batch, which is handed out to nobody before this time
@@ -93,6 +98,9 @@ begin
       final boolean not null,
       -- the messages this outcome settles
       message_ids bigint[] not null default '{}',
+      -- settles nothing: the handler of this message begins, alone in its process or beside others; see 46_lost.sql
+      begun bigint,
+      alone boolean,
       created_at timestamptz not null default clock_timestamp(),
       primary key (batch_id, n, segment)
     ) partition by list (segment);

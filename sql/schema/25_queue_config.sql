@@ -6,6 +6,7 @@ language sql
 immutable
 return array[
   row('max_retries', 'integer', '0', '32000', false),
+  row('max_crashes', 'integer', '1', '1000', false),
   row('rotation_bytes', 'integer', '8192', '9223372036854775807', false),
   row('rotation_period', 'span', null, '100 years', false),
   row('rotation_min_interval', 'interval', '0', '100 years', false),
@@ -83,6 +84,7 @@ set search_path from current
 as $$
 begin
   settings.max_retries := coalesce((options ->> 'max_retries')::int, settings.max_retries);
+  settings.max_crashes := coalesce((options ->> 'max_crashes')::int, settings.max_crashes);
   settings.rotation_bytes := coalesce((options ->> 'rotation_bytes')::bigint, settings.rotation_bytes);
   settings.rotation_period := coalesce((options ->> 'rotation_period')::interval, settings.rotation_period);
   settings.rotation_min_interval := coalesce((options ->> 'rotation_min_interval')::interval, settings.rotation_min_interval);
@@ -105,7 +107,7 @@ volatile
 set search_path from current
 begin atomic
   update queue q
-     set max_retries = settings.max_retries, rotation_bytes = settings.rotation_bytes, rotation_period = settings.rotation_period,
+     set max_retries = settings.max_retries, max_crashes = settings.max_crashes, rotation_bytes = settings.rotation_bytes, rotation_period = settings.rotation_period,
          rotation_min_interval = settings.rotation_min_interval, retention = settings.retention, max_lag = settings.max_lag,
          max_lag_action = settings.max_lag_action, payload_bytes_max = settings.payload_bytes_max, wake = settings.wake,
          lane_by = settings.lane_by, lanes = settings.lanes, lowest_first_every = settings.lowest_first_every, expiry = settings.expiry
@@ -178,7 +180,7 @@ begin
   return query
     select q.name,
            jsonb_build_object(
-             'max_retries', q.max_retries, 'rotation_bytes', q.rotation_bytes, 'rotation_period', q.rotation_period,
+             'max_retries', q.max_retries, 'max_crashes', q.max_crashes, 'rotation_bytes', q.rotation_bytes, 'rotation_period', q.rotation_period,
              'rotation_min_interval', q.rotation_min_interval, 'retention', q.retention, 'max_lag', q.max_lag, 'max_lag_action', q.max_lag_action,
              'payload_bytes_max', q.payload_bytes_max, 'wake', q.wake, 'lane_by', q.lane_by, 'lowest_first_every', q.lowest_first_every,
              'expiry', q.expiry

@@ -79,11 +79,12 @@ begin
 end;$sql$), qualified('select {schema}.send_batch_%s($1, $2, $3, $4)')));
   perform generate_dispatcher(
     format(qualified($sql${schema}.receive_messages(
-  queue text, consumer text, worker text default null, max_messages int default 100, lease interval default '30 s', max_bytes int default null
+  queue text, consumer text, worker text default null, max_messages int default 100, lease interval default '30 s', max_bytes int default null,
+  tells_begun boolean default false
 ) returns setof {schema}.received_message$sql$)),
-    'queue collate "C"', qualified('return query select * from {schema}.receive_%s(consumer, worker, max_messages, lease, max_bytes); return;'), names, name_ids,
-    format(qualified('return query execute format(%L, {schema}.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes;'),
-      qualified('select * from {schema}.receive_%s($1, $2, $3, $4, $5)')));
+    'queue collate "C"', qualified('return query select * from {schema}.receive_%s(consumer, worker, max_messages, lease, max_bytes, tells_begun); return;'), names, name_ids,
+    format(qualified('return query execute format(%L, {schema}.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes, tells_begun;'),
+      qualified('select * from {schema}.receive_%s($1, $2, $3, $4, $5, $6)')));
   perform generate_dispatcher(
     format(qualified('{schema}.ack(batch_id bigint) returns int')),
     format(qualified('{schema}.batch_queue(batch_id)')), qualified('return {schema}.ack_%s(batch_id);'), ids::text[], ids,

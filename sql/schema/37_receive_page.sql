@@ -48,7 +48,7 @@ begin
     new_batch as (
       insert into {schema}.batch_%1$s (
         segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
-        first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, created_at, lease_until,
+        first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
         rate_until
       )
       select current_segment, reader, %4$s, position.n + 1,
@@ -62,7 +62,7 @@ begin
              case when not keeps_window then position.window_maxs end,
              p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages, %6$s, %3$s,
              -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, started, clock_timestamp() + lease,
+             (l.line).settled_before, (l.line).still_open, receive_%1$s.worker, nullif(receive_%1$s.tells_begun, false), started, clock_timestamp() + lease,
              rate_from + p.messages * rate_step
         from picked p,
              -- offset 0: evaluated once
@@ -75,7 +75,7 @@ begin
              ) l
       returning id, lease_until
     )
-    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key
+    select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, %5$s, m.key, m.crashes::int
       from (select * from window_messages limit (select p.messages from picked p)) m
      cross join new_batch b;
 $sql$), queue_id, page_source(queue_id, lane, kind), is_last_page, lane,

@@ -124,7 +124,7 @@ set search_path from current
 as $generate$
 begin
   execute format(qualified($ddl$
-create or replace function {schema}.receive_%1$s(consumer text, worker text, max_messages int, lease interval, max_bytes int) returns setof {schema}.received_message
+create or replace function {schema}.receive_%1$s(consumer text, worker text, max_messages int, lease interval, max_bytes int, tells_begun boolean) returns setof {schema}.received_message
 language plpgsql
 security definer
 set search_path = pg_catalog, pg_temp
@@ -136,7 +136,7 @@ set enable_sort = off
 set plan_cache_mode = force_generic_plan
 set jit = off
 as %2$L;
-revoke all on function {schema}.receive_%1$s(text, text, int, interval, int) from public
+revoke all on function {schema}.receive_%1$s(text, text, int, interval, int, boolean) from public
 $ddl$), queue_id, format(qualified($body$
 declare
   reader int;
@@ -180,7 +180,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
   if reader_mode = 'exclusive' then
-    return query select * from {schema}.receive_open_batch(%1$s, reader, worker, lease);
+    return query select * from {schema}.receive_open_batch(%1$s, reader, worker, lease, tells_begun);
     if found then
       return;
     end if;

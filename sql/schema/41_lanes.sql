@@ -70,7 +70,7 @@ begin
   );
   foreach from_lane in array coalesce(lanes, '{}') loop
     if reader_mode = 'ordered' and ({schema}.open_batch_of_lane(%1$s, reader, from_lane)).batch_id is not null then
-      return query select * from {schema}.receive_rest(%1$s, reader, from_lane, worker, lease);
+      return query select * from {schema}.receive_rest(%1$s, reader, from_lane, worker, lease, tells_begun);
       if found then
         return;
       end if;

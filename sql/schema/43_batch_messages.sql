@@ -8,6 +8,7 @@ create function batch_messages(batch_id bigint) returns table (
   message_id bigint,
   consumer_id int,
   attempt int,
+  crashes int,
   lane smallint,
   key text,
   expires_at timestamptz,
@@ -38,7 +39,8 @@ begin
   $sql$), of_queue, batch_segment(batch_id)) into b using batch_id;
   rest := jsonb_object(b.rest_ids::text[], b.rest_attempts::text[]);
   return query execute format(qualified($sql$
-    select m.id, $8, coalesce(($9 ->> m.id::text)::int, m.attempt), m.lane, m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
+    select m.id, $8, coalesce(($9 ->> m.id::text)::int, m.attempt), case when $9 is null then m.crashes else ($11 ->> m.id::text)::int end, m.lane,
+           m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
       from (
         select m.*
           from pg_snapshot_xip($1) as late(txid)
@@ -61,6 +63,7 @@ begin
      where (m.consumer_id is null or m.consumer_id = $8)
        and case when $9 is null then m.expires_at is null or m.expires_at > $10 else $9 ? m.id::text end
      order by m.txid, m.seq
-  $sql$), of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at;
+  $sql$), of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at,
+    jsonb_object(b.rest_ids::text[], b.rest_crashes::text[]);
 end
 $$;

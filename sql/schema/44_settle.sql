@@ -33,7 +33,9 @@ $$;
 
 -- Appends an outcome. False: somebody else was faster, read the state again. The batch is looked for once more: while this waited for a
 -- truncation, it may have been taken away and be gone, and with it the outcome that would have been in the way.
-create function append_outcome(batch_id bigint, n int, final boolean, message_ids bigint[]) returns boolean
+create function append_outcome(
+  batch_id bigint, n int, final boolean, message_ids bigint[], begun bigint default null, alone boolean default null
+) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -43,10 +45,10 @@ declare
   inserted int;
 begin
   execute format(qualified($sql$
-    insert into {schema}.outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids)
-    select %2$s, b.id, $2, $3, $4 from {schema}.batch_%1$s_%2$s b where b.id = $1 for no key update
+    insert into {schema}.outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids, begun, alone)
+    select %2$s, b.id, $2, $3, $4, $5, $6 from {schema}.batch_%1$s_%2$s b where b.id = $1 for no key update
     on conflict do nothing
-  $sql$), batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids;
+  $sql$), batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids, begun, alone;
   get diagnostics inserted = row_count;
   return inserted = 1;
 end

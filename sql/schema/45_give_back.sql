@@ -5,13 +5,25 @@
 create type given_back as (
   message_id bigint,
   -- retry: tried again, one attempt further, a dead letter when its attempts are used up; snooze: comes later, at the same attempt;
-  -- release: comes at once, at the same attempt; bury: a dead letter now
+  -- release: comes at once, at the same attempt; lost, crashed: the same, and one process further if it is its first or had begun;
+  -- bury: a dead letter now
   how text,
   -- of retry and snooze: how long until it comes again
   wait interval,
   -- of retry and bury: kept with the dead letter
   reason text
 );
+
+-- How many processes have ended with a message in hand, when it is given back. A handler that came to its end has ended none: the count begins
+-- anew. Cut at what the column holds.
+create function next_crashes(crashes int, how text) returns int
+language sql
+immutable
+return case how
+  when 'release' then crashes
+  when 'lost' then coalesce(crashes, 1)
+  when 'crashed' then least(coalesce(crashes, 0) + 1, 32000)
+end;
 
 -- Writes messages of a batch again, each named once.
 create function give_back(batch_id bigint, given given_back[]) returns void
@@ -32,6 +44,7 @@ begin
     with given_back as (
       select m.*, coalesce(g.wait, '0') as wait, g.reason,
              case when g.how = 'retry' then m.attempt + 1 else m.attempt end as next_attempt,
+             {schema}.next_crashes(m.crashes, g.how) as next_crashes,
              g.how = 'bury' or (g.how = 'retry' and m.attempt > $3) as is_dead
         from {schema}.batch_messages($1) m
         join unnest($2) as g on g.message_id = m.message_id
@@ -55,8 +68,8 @@ begin
         from given_back
        where not is_dead and wait > $5
     )
-    insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-    select nextval('{schema}.message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+    insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, crashes, lane, key, expires_at, type, payload, headers)
+    select nextval('{schema}.message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, next_crashes, lane, key, expires_at, type, payload, headers
       from given_back
      where not is_dead and wait <= '0'
   $sql$), of_queue, current_segment, delayed_table('near'), delayed_table('far'))

@@ -9,7 +9,7 @@ as $$
 declare
   wrong interval;
 begin
-  select w into wrong from unnest(waits) as w where w is null or not (w >= '0' and w <= '100 years') limit 1;
+  select w into wrong from unnest(waits) as w where w is null or not (w >= '0' and is_within(w, '100 years')) limit 1;
   if found then
     raise exception using
       errcode = 'PQ004',

@@ -51,7 +51,9 @@ end
 $$;
 
 -- What is left of the open batch of a lane, if it may be handed out; the caller holds the cursor's lock.
-create function receive_rest(queue_id int, consumer_id int, lane int, worker text, lease interval) returns setof received_message
+create function receive_rest(
+  queue_id int, consumer_id int, lane int, worker text, lease interval, tells_begun boolean
+) returns setof received_message
 language plpgsql
 volatile
 set search_path from current
@@ -63,7 +65,7 @@ begin
   if open.can_be_taken is not true then
     return;
   end if;
-  taken := take_over(open.batch_id, worker, lease);
+  taken := take_over(open.batch_id, worker, lease, tells_begun);
   if taken.batch_id is distinct from open.batch_id then
     return query select * from messages_left(taken.batch_id, taken.lease_until);
   end if;
@@ -82,16 +84,18 @@ declare
 begin
   return query
     select batch_id, m.message_id, m.attempt, m.type, m.payload, m.headers, m.created_at, messages_left.lease_until,
-           case when has_priorities then m.lane::int end, m.key
+           case when has_priorities then m.lane::int end, m.key, m.crashes
       from batch_messages(batch_id) m
      where not state.final and m.message_id not in (select unnest(state.settled));
 end
 $$;
 
--- Finishes an open batch in its worker's place and appends one with what it left, whose attempts are used up aside: those become dead
--- letters. What waited comes at the attempt it waited with, what a worker left one further. Null: nothing was left. The same batch again:
--- a transaction that settles something of it is open, or just was.
-create function take_over(old_id bigint, worker text, lease interval, out batch_id bigint, out lease_until timestamptz)
+-- Finishes an open batch in its worker's place and appends one with what it left, but for what becomes a dead letter. What waited comes as it
+-- waited, of what a worker left 46_lost.sql says it. Null: nothing was left. The same batch again: a transaction that settles something of it is
+-- open, or just was.
+create function take_over(
+  old_id bigint, worker text, lease interval, tells_begun boolean, out batch_id bigint, out lease_until timestamptz
+)
 language plpgsql
 volatile
 set search_path from current
@@ -101,26 +105,36 @@ declare
   max_retries constant int := (select q.max_retries from queue q where q.id = batch_queue(old_id));
   waited boolean;
   state record;
-  ids bigint[];
-  attempts int[];
-  dead bigint[];
+  lost given_back[];
+  -- looked up by message: whoever receives may not join in any way but row by row
+  hows jsonb;
+  rest record;
 begin
   batch_id := old_id;
   state := batch_state(old_id);
   execute format(qualified('select waits_until is not null from {schema}.batch_%s_%s where id = $1'), batch_queue(old_id), batch_segment(old_id)) into waited using old_id;
-  select array_agg(m.message_id) filter (where waited or m.next_attempt <= max_retries + 1),
-         array_agg(m.next_attempt) filter (where waited or m.next_attempt <= max_retries + 1),
-         coalesce(array_agg(m.message_id) filter (where not waited and m.next_attempt > max_retries + 1), '{}')
-    into ids, attempts, dead
-    from (select b.message_id, b.attempt + (not waited)::int as next_attempt from batch_messages(old_id) b) m
-   where m.message_id not in (select unnest(state.settled));
+  if not waited then
+    lost := lost_messages(old_id, state.settled);
+    hows := (select jsonb_object_agg(l.message_id, l.how) from unnest(lost) as l);
+  end if;
+  select array_agg(m.message_id) filter (where not m.is_dead) as ids,
+         array_agg(m.attempt + (m.how is not distinct from 'retry')::int) filter (where not m.is_dead) as attempts,
+         array_agg(case when waited then m.crashes else next_crashes(m.crashes, m.how) end) filter (where not m.is_dead) as crashes,
+         coalesce(array_agg(m.message_id) filter (where m.is_dead), '{}') as dead
+    into rest
+    from (
+      select b.message_id, b.attempt, b.crashes, l.how, coalesce(l.how = 'bury' or (l.how = 'retry' and b.attempt > max_retries), false) as is_dead
+        from batch_messages(old_id) b
+       cross join lateral (select hows ->> b.message_id::text as how) l
+       where b.message_id not in (select unnest(state.settled))
+    ) m;
   -- the outcome first: a worker that settles the batch from now on finds it finished
-  if state.final or not append_outcome(old_id, state.last_n + 1, true, ids || dead) then
+  if state.final or not append_outcome(old_id, state.last_n + 1, true, rest.ids || rest.dead) then
     return;
   end if;
-  perform give_back(old_id, all_given_back(dead, 'retry', '0', 'the lease ended before the message was settled'));
+  perform give_back(old_id, given_among(lost, rest.dead));
   lease_until := clock_timestamp() + lease;
-  batch_id := append_rest(old_id, ids, attempts, worker, lease_until, null);
+  batch_id := append_rest(old_id, rest.ids, rest.attempts, rest.crashes, worker, tells_begun, lease_until, null);
 exception
   when lock_not_available then
     batch_id := old_id;
@@ -128,7 +142,9 @@ end
 $$;
 
 -- Appends a batch over some messages of an older one, which is the newest of its cursor. Null without messages.
-create function append_rest(old_id bigint, ids bigint[], attempts int[], worker text, lease_until timestamptz, waits_until timestamptz) returns bigint
+create function append_rest(
+  old_id bigint, ids bigint[], attempts int[], crashes int[], worker text, tells_begun boolean, lease_until timestamptz, waits_until timestamptz
+) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -141,17 +157,18 @@ begin
   execute format(qualified($sql$
     insert into {schema}.batch_%1$s (
       segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
-      messages, rest_ids, rest_attempts, exhausted, settled_before, still_open, worker, lease_until, waits_until, rate_until, expired
+      messages, rest_ids, rest_attempts, rest_crashes, exhausted, settled_before, still_open, worker, tells_begun, lease_until, waits_until,
+      rate_until, expired
     )
     select %2$s, b.consumer_id, b.lane, b.n + 1, {schema}.make_batch_id(nextval('{schema}.batch_seq_%1$s'), %1$s, %2$s),
            coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
-           b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, b.exhausted, b.settled_before, b.still_open,
-           $4, $5, $6, b.rate_until, b.expired
+           b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, $4, b.exhausted, b.settled_before, b.still_open,
+           $5, nullif($6, false), $7, $8, b.rate_until, b.expired
       from {schema}.batch_%1$s b
       join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      where b.id = $1 and cardinality($2) > 0
     returning id
-  $sql$), of_queue, current_segment) into new_id using old_id, ids, attempts, worker, lease_until, waits_until;
+  $sql$), of_queue, current_segment) into new_id using old_id, ids, attempts, crashes, worker, tells_begun, lease_until, waits_until;
   return new_id;
 end
 $$;
@@ -179,11 +196,13 @@ begin
     select count(m.how)::int as given,
            array_agg(m.message_id) filter (where m.stays) as ids,
            array_agg(m.next_attempt) filter (where m.stays) as attempts,
+           array_agg(m.next_crashes) filter (where m.stays) as crashes,
            max(m.wait) filter (where m.stays) as waits,
            coalesce(array_agg(m.message_id) filter (where not m.stays), '{}') as leaving
       into rest
       from (
         select b.message_id, g.how, g.wait, b.attempt + (g.how is not distinct from 'retry')::int as next_attempt,
+               next_crashes(b.crashes, coalesce(g.how, 'release')) as next_crashes,
                case g.how
                  when 'retry' then not skips and b.attempt <= max_retries
                  when 'snooze' then not skips
@@ -201,7 +220,7 @@ begin
   end loop;
   perform give_back(batch_id, given_among(given, rest.leaving));
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
-  perform append_rest(batch_id, rest.ids, rest.attempts, null, waits_until, waits_until);
+  perform append_rest(batch_id, rest.ids, rest.attempts, rest.crashes, null, null, waits_until, waits_until);
   -- what stays and need not wait is for whoever comes
   if coalesce(rest.waits, '0') = '0' and rest.ids is not null then
     perform wake(batch_queue(batch_id));

@@ -1,5 +1,5 @@
--- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back,
--- one attempt further. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
+-- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back, as
+-- 46_lost.sql says. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
 -- worker's session is over. Each call stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
 -- consumers stay in their place; for them, workers are woken: see 48_exclusive.sql and 49_ordered.sql.
 
@@ -63,7 +63,7 @@ set lock_timeout = '20ms'
 as $$
 declare
   state record;
-  unsettled bigint[];
+  lost given_back[];
   is_free boolean;
 begin
   -- a transaction that settles it and stays open is passed over without a wait: many of them would keep recovery from all that come after
@@ -73,12 +73,12 @@ begin
     return false;
   end if;
   state := batch_state(batch_id);
-  unsettled := array(select m.message_id from batch_messages(batch_id) m where m.message_id not in (select unnest(state.settled)));
+  lost := lost_messages(batch_id, state.settled);
   -- the outcome first: a worker that settles the batch from now on finds it finished
-  if state.final or not append_outcome(batch_id, state.last_n + 1, true, unsettled) then
+  if state.final or not append_outcome(batch_id, state.last_n + 1, true, array(select l.message_id from unnest(lost) as l)) then
     return false;
   end if;
-  perform give_back(batch_id, all_given_back(unsettled, 'retry', '0', 'the lease ended before the message was settled'));
+  perform give_back(batch_id, lost);
   return true;
 exception
   when lock_not_available then

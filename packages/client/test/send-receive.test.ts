@@ -31,6 +31,7 @@ describe("a message", () => {
         createdAt: expect.any(Date),
         priority: null,
         key: null,
+        crashes: 0,
       },
     ]);
     expect(batch.messages[0]?.createdAt.getTime()).toBeGreaterThan(before - 60_000);

@@ -15,6 +15,7 @@ const graceMs = 1000;
 /** What nearly every call comes to, made once. */
 const done: Outcome = { kind: "done" };
 const oneDone: readonly Outcome[] = [done];
+const released: Outcome = { kind: "release" };
 
 /** One call of a handler: its context, its time limit, its transaction, and what came of it. */
 export class Call {
@@ -31,6 +32,7 @@ export class Call {
   /** What its messages were given up to: whatever the handler comes to after that comes too late. */
   #givenUp: readonly Outcome[] | undefined;
   #transaction: CallTransaction | undefined;
+  #isCutOff = false;
 
   constructor(pgque: Pgque, queue: string, batch: OpenBatch, messages: readonly Message[], options: ResolvedOptions) {
     this.#pgque = pgque;
@@ -38,7 +40,7 @@ export class Call {
     this.#batch = batch;
     this.#messages = messages;
     this.#options = options;
-    this.#context = new CallContext(pgque, batch.id, options.batch ? undefined : messages[0], options);
+    this.#context = new CallContext(pgque, batch, options.batch ? undefined : messages[0], options);
   }
 
   /**
@@ -100,7 +102,9 @@ export class Call {
     this.#transaction?.destroy(new Error("the call was given up, and its transaction with it"));
   }
 
-  abort(reason: Error): void {
+  /** Aborts its signal because of the worker, not of the handler: what it throws after that uses no attempt. */
+  cutOff(reason: Error): void {
+    this.#isCutOff = true;
     this.#context.abort(reason);
   }
 
@@ -188,7 +192,9 @@ export class Call {
   }
 
   #failures(error: unknown): readonly Outcome[] {
-    return this.#givenUp ?? this.#messages.map((message) => this.#failed(message, error));
+    if (this.#isCutOff)
+      this.#options.log.info("handler cut off, its messages are given back", { batch: this.#batch.id, error });
+    return this.#givenUp ?? this.#messages.map((message) => (this.#isCutOff ? released : this.#failed(message, error)));
   }
 
   #failed(message: Message, error: unknown): Outcome {
@@ -212,7 +218,7 @@ export class Call {
         `the handler took longer than its time limit of ${timeLimitMs} ms`,
         "TimeoutError",
       );
-      this.abort(reason);
+      this.#context.abort(reason);
       timer = setTimeout(() => late(this.#failures(reason)), graceMs);
     }, timeLimitMs - sinceMs);
     return () => clearTimeout(timer);

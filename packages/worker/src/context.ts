@@ -2,6 +2,7 @@ import type { Attempts } from "./attempts.ts";
 import { PgqueError, type Message, type Pgque } from "@pgque/client";
 import type { PoolClient } from "pg";
 import type { HandlerContext } from "./handler.ts";
+import type { OpenBatch } from "./open-batch.ts";
 import { withFields, type Logger } from "./log.ts";
 
 /** The context of one call. What it has is made when it is asked for: most handlers that are short do not. */
@@ -9,7 +10,7 @@ export class CallContext implements HandlerContext {
   /** Set while the handler of a transactional worker runs. */
   transaction: PoolClient | undefined;
   readonly #pgque: Pgque;
-  readonly #batchId: bigint;
+  readonly #batch: OpenBatch;
   readonly #message: Message | undefined;
   readonly #log: Logger;
   readonly #attempts: Attempts;
@@ -19,12 +20,12 @@ export class CallContext implements HandlerContext {
   /** `message`: undefined for a handler of batches. */
   constructor(
     pgque: Pgque,
-    batchId: bigint,
+    batch: OpenBatch,
     message: Message | undefined,
     { log, attempts }: { log: Logger; attempts: Attempts },
   ) {
     this.#pgque = pgque;
-    this.#batchId = batchId;
+    this.#batch = batch;
     this.#message = message;
     this.#log = log;
     this.#attempts = attempts;
@@ -50,7 +51,7 @@ export class CallContext implements HandlerContext {
 
   get log(): Logger {
     const { id, attempt } = this.#message ?? {};
-    return withFields(this.#log, id === undefined ? { batch: this.#batchId } : { message: id, attempt });
+    return withFields(this.#log, id === undefined ? { batch: this.#batch.id } : { message: id, attempt });
   }
 
   get tx(): PoolClient {
@@ -65,8 +66,11 @@ export class CallContext implements HandlerContext {
     return (...args) => (this.transaction ? this.#pgque.using(this.transaction) : this.#pgque).send(...args);
   }
 
-  extend(leaseMs?: number): Promise<boolean> {
-    return this.#pgque.extend(this.#batchId, leaseMs);
+  async extend(leaseMs = 30_000): Promise<boolean> {
+    const askedAtMs = performance.now();
+    const isHeld = await this.#pgque.extend(this.#batch.id, leaseMs);
+    if (isHeld) this.#batch.lease.prolong(askedAtMs + leaseMs);
+    return isHeld;
   }
 
   abort(reason: Error): void {

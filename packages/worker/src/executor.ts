@@ -3,12 +3,14 @@ import { Call } from "./call.ts";
 import { report } from "./events/report.ts";
 import type { HandlerContext } from "./handler.ts";
 import type { Load } from "./health/health.ts";
-import type { Notice } from "./notice.ts";
+import { Notice } from "./notice.ts";
 import type { OpenBatch } from "./open-batch.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Outcome } from "./outcome.ts";
+import { quarantine } from "./quarantine.ts";
 import type { Route } from "./route.ts";
 import type { Settler } from "./settler.ts";
+import { handleSuspect, isSuspect } from "./suspect.ts";
 import { Turn } from "./turn.ts";
 import { type Stretch, Waiting, type Work } from "./waiting.ts";
 
@@ -37,15 +39,20 @@ export class Executor {
   #heldBytes = 0;
   /** Aborted: nothing more is begun. */
   readonly #ending = new AbortController();
+  readonly #opened = new Notice();
+  /** Transactional calls that wait for their connection. */
+  #connecting = 0;
 
   constructor(pgque: Pgque, queue: string, route: Route, options: ResolvedOptions, settler: Settler, progress: Notice) {
     this.#pgque = pgque;
     this.#queue = queue;
     this.#route = route;
-    this.#waiting = new Waiting(route.unit === "message");
+    this.#waiting = new Waiting(route.unit);
     this.#options = options;
     this.#settler = settler;
     this.#progress = progress;
+    quarantine.join(this);
+    settler.onLost = (batch) => this.#lose(batch);
   }
 
   /** Messages waiting or being handled. */
@@ -63,12 +70,20 @@ export class Executor {
     return this.#running.size + (this.#begun === undefined ? 0 : 1);
   }
 
-  /** What is in hand just now. */
-  get load(): Pick<Load, "running" | "oldestRunningMs" | "held"> {
+  /** These, and those that are about to. */
+  get active(): number {
+    return this.running + this.#connecting;
+  }
+
+  get oldestRunningMs(): number | null {
     // calls are begun in the order of the map
     const [oldest = this.#begun] = this.#running.keys();
-    const oldestRunningMs = oldest === undefined ? null : Math.round(performance.now() - oldest.begunAtMs);
-    return { running: this.running, oldestRunningMs, held: this.#held };
+    return oldest === undefined ? null : Math.round(performance.now() - oldest.begunAtMs);
+  }
+
+  /** What is in hand just now. */
+  get load(): Pick<Load, "running" | "oldestRunningMs" | "held"> {
+    return { running: this.running, oldestRunningMs: this.oldestRunningMs, held: this.#held };
   }
 
   /**
@@ -105,6 +120,18 @@ export class Executor {
   beginNoMore(): void {
     this.#ending.abort();
     this.#releaseWaiting();
+    this.#opened.give();
+  }
+
+  /** The quarantine is over. */
+  goOn(): void {
+    this.#opened.give();
+    this.#begin();
+  }
+
+  /** It begins nothing any more, and nothing of it is waited for. */
+  leave(): void {
+    quarantine.leave(this);
   }
 
   get #isEnding(): boolean {
@@ -118,27 +145,39 @@ export class Executor {
 
   abort(): void {
     const reason = new DOMException("the worker is stopping, and this handler was not done in time", "AbortError");
-    for (const call of this.#running.keys()) call.abort(reason);
+    for (const call of this.#running.keys()) call.cutOff(reason);
   }
 
   /** Gives back what is still being handled: whatever the handler comes to, it comes too late. */
   giveUp(): void {
-    const outcome: Outcome = { kind: "retry", afterMs: 0, reason: "the worker stopped before the handler was done" };
     for (const [call, handled] of this.#running) {
-      call.giveUp(handled.messages.map(() => outcome));
-      this.#record(handled, outcome, call);
+      call.giveUp(handled.messages.map(() => released));
+      this.#record(handled, released, call);
       this.#record(behindOf(handled), released);
     }
   }
 
   #begin(): void {
-    while (this.#busy < this.#options.concurrency && this.#waiting.batches > 0 && !this.#turn.isOver) {
+    while (this.#canBegin) {
       const work = this.#waiting.take();
       if (work === undefined) return;
+      if (work.batch.isLost) {
+        this.#letGo(work);
+        this.#record(work, released);
+        continue;
+      }
       this.#busy += 1;
-      if (this.#route.unit === "sequence") void this.#runSequence(work).then(() => this.#beginNext(work));
+      const [first] = work.messages;
+      if (this.#route.unit !== "sequence" && first !== undefined && isSuspect(first))
+        void this.#callSuspect(work, first, []).then(() => this.#beginNext(work));
+      else if (this.#route.unit === "sequence") void this.#runSequence(work).then(() => this.#beginNext(work));
       else if (this.#call(work, [], () => this.#beginNext(work)) !== undefined) this.#done(work);
     }
+  }
+
+  get #canBegin(): boolean {
+    if (this.#busy >= this.#options.concurrency || this.#waiting.batches === 0) return false;
+    return !quarantine.isClosed && !this.#turn.isOver;
   }
 
   #beginNext(work: Work): void {
@@ -156,20 +195,41 @@ export class Executor {
   async #runSequence({ batch, messages, place }: Stretch): Promise<void> {
     for (const [i, message] of messages.entries()) {
       const behind = messages.slice(i + 1);
-      const outcome = await new Promise<Outcome | undefined>((resolve) => {
-        const known = this.#call({ batch, messages: [message], place: place + i }, behind, resolve);
-        if (known !== undefined) resolve(known);
-      });
+      const work = { batch, messages: [message], place: place + i };
+      while (quarantine.isClosed && !this.#isEnding && !isSuspect(message)) await this.#opened.next();
+      if (this.#isEnding || batch.isLost) {
+        this.#record({ batch, messages: messages.slice(i), place: place + i }, released);
+        return;
+      }
+      const outcome = isSuspect(message)
+        ? await this.#callSuspect(work, message, behind)
+        : await this.#called(work, behind);
       if (this.#turn.isOver) await this.#turn.next();
       const waits = outcome?.kind === "retry" || outcome?.kind === "snooze";
       // given up meanwhile, with all that stood behind it
       if (batch.isComplete) return;
       // what stands behind one that is tried again waits for it, and comes again with it
-      if (this.#isEnding || (waits && this.#route.stopsAtFailure)) {
+      if (waits && this.#route.stopsAtFailure) {
         this.#record({ batch, messages: behind, place: place + i + 1 }, released);
         return;
       }
     }
+  }
+
+  /** Undefined: it was not called and is released. Never rejects. */
+  #callSuspect(work: Stretch, message: Message, behind: readonly Message[]): Promise<Outcome | undefined> {
+    const call = (): Promise<Outcome | undefined> => this.#called(work, behind);
+    return handleSuspect(this.#settler, work.batch, message, this.#ending.signal, call).finally(() =>
+      // has no effect on one that was called
+      this.#record(work, released),
+    );
+  }
+
+  #called(work: Stretch, behind: readonly Message[]): Promise<Outcome | undefined> {
+    return new Promise((resolve) => {
+      const known = this.#call(work, behind, resolve);
+      if (known !== undefined) resolve(known);
+    });
   }
 
   /** One call of a handler; the outcome of its first message, when it is known at once. Otherwise `ended` is told. Never throws. */
@@ -187,15 +247,25 @@ export class Executor {
     };
     const end = (outcomes: readonly Outcome[]): void => {
       this.#running.delete(call);
+      quarantine.ended();
       ended(this.#ended(call, work, outcomes));
     };
     if (this.#options.transactional) {
+      this.#connecting += 1;
+      let isConnecting = true;
+      const connected = (): void => {
+        if (isConnecting) this.#connecting -= 1;
+        isConnecting = false;
+      };
       const onBegun = (): void => {
+        connected();
         this.#running.set(call, handled);
         begun();
       };
       void call.runInTransaction(handle, onBegun, late, this.#ending.signal).then((outcomes) => {
+        connected();
         if (outcomes !== undefined) return end(outcomes);
+        quarantine.ended();
         this.#record(work, released);
         return ended(released);
       });
@@ -234,6 +304,12 @@ export class Executor {
     const { attempts, watch } = this.#options;
     if (this.#settler.record(batch, place, message.id, outcome))
       report(watch.events, message, attempts.foreseen(message, outcome), call?.begunAtMs);
+  }
+
+  /** What is in hand of a lost batch is somebody else's: the handlers are told, and what has not begun does not. */
+  #lose(batch: OpenBatch): void {
+    const reason = new DOMException("the lease of the message is over, another worker may handle it", "AbortError");
+    for (const [call, handled] of this.#running) if (handled.batch === batch) call.cutOff(reason);
   }
 
   #releaseWaiting(): void {

@@ -2,6 +2,7 @@ import type { Pgque, Queue } from "@pgque/client";
 import { Backoff } from "./backoff.ts";
 import type { Executor } from "./executor.ts";
 import type { Heartbeat } from "./heartbeat.ts";
+import type { Lease } from "./lease.ts";
 import type { Notice } from "./notice.ts";
 import { OpenBatch } from "./open-batch.ts";
 import { receiveAhead } from "./receive-ahead.ts";
@@ -81,17 +82,17 @@ export class Fetcher {
   async #receive(): Promise<{ count: number; isFull: boolean }> {
     const worker = `${this.#name}:${this.#generation}`;
     let stopKeeping = (): void => undefined;
-    const onLeased = (): void => {
-      stopKeeping = this.#heartbeat.keep(worker);
+    const onLeased = (lease: Lease): void => {
+      stopKeeping = this.#heartbeat.keep(worker, lease);
     };
     try {
       const received = await this.#options.watch.awaits(
         "receiving",
         receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, onLeased),
       );
-      const { batch, count } = received;
+      const { batch, count, lease } = received;
       this.#options.watch.received(count);
-      if (batch.id !== null) this.#executor.take(new OpenBatch(batch.id, worker, count), batch);
+      if (batch.id !== null) this.#executor.take(new OpenBatch(batch.id, worker, count, lease), batch);
       return received;
     } finally {
       stopKeeping();

@@ -1,3 +1,4 @@
+import type { Lease } from "./lease.ts";
 import type { ResolvedOptions } from "./options.ts";
 import type { Pulse } from "./pulse.ts";
 import type { Settler } from "./settler.ts";
@@ -9,7 +10,7 @@ export class Heartbeat {
   readonly ended: Promise<void>;
   readonly #pulse: Pulse;
   readonly #settler: Settler;
-  readonly #reading: string[] = [];
+  readonly #reading: { worker: string; lease: Lease }[] = [];
 
   constructor(pulse: Pulse, options: ResolvedOptions, settler: Settler, over: AbortSignal) {
     this.options = options;
@@ -21,13 +22,20 @@ export class Heartbeat {
 
   /** The names under which leases are held. */
   get names(): string[] {
-    return [...this.#reading, ...Array.from(this.#settler.open, ({ worker }) => worker)];
+    return [...this.#reading, ...this.#settler.open].map(({ worker }) => worker);
+  }
+
+  /** The database has heard these names, which counts until then, by `performance.now()`. */
+  heard(names: ReadonlySet<string>, untilMs: number): void {
+    for (const { worker, lease } of [...this.#reading, ...this.#settler.open])
+      if (names.has(worker)) lease.prolong(untilMs);
   }
 
   /** A batch was received under this name, and its payloads are still to be checked. What is returned is called when that is done. */
-  keep(worker: string): () => void {
-    this.#reading.push(worker);
+  keep(worker: string, lease: Lease): () => void {
+    const reading = { worker, lease };
+    this.#reading.push(reading);
     this.#pulse.received(worker);
-    return () => void this.#reading.splice(this.#reading.indexOf(worker), 1);
+    return () => void this.#reading.splice(this.#reading.indexOf(reading), 1);
   }
 }

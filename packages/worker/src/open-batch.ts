@@ -1,4 +1,5 @@
 import type { Retry } from "@pgque/client";
+import type { Lease } from "./lease.ts";
 import type { Outcome } from "./outcome.ts";
 
 /** Outcomes in the words of `settle`, and who is acked. */
@@ -25,12 +26,19 @@ export class OpenBatch {
   #unsaidDone: bigint[] = [];
   readonly #unsaidOthers = new Map<bigint, Exclude<Outcome, { kind: "done" }>>();
   #unsaidSince = 0;
+  readonly lease: Lease;
 
-  constructor(id: bigint, worker: string, messages: number) {
+  constructor(id: bigint, worker: string, messages: number, lease: Lease) {
     this.id = id;
     this.worker = worker;
     this.messages = messages;
+    this.lease = lease;
     this.#known = new Uint8Array(messages);
+  }
+
+  /** Whether its lease is over. */
+  get isLost(): boolean {
+    return this.lease.isOver;
   }
 
   /** Whether all messages have an outcome. */
@@ -74,6 +82,11 @@ export class OpenBatch {
   /** Whether the database knows every outcome. */
   get isSaid(): boolean {
     return this.unsaidCount === 0;
+  }
+
+  /** Whether the database knows the outcome of a message that has one. */
+  isSaidOf(messageId: bigint): boolean {
+    return !this.#unsaidOthers.has(messageId) && !this.#unsaidDone.includes(messageId);
   }
 
   /** The database knows these. */

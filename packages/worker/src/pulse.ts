@@ -118,32 +118,43 @@ export class Pulse {
   }
 
   async #send(names: string[]): Promise<void> {
-    await this.#sendNames(names);
-    for (const { options, names: held } of this.#members) if (held.length > 0) options.watch.heartbeat();
+    const heardAtMs = await this.#sendNames(names);
+    const named = new Set(names);
+    for (const member of this.#members) {
+      if (member.names.length > 0) member.options.watch.heartbeat();
+      member.heard(named, heardAtMs + intervalsAlive * this.#intervalMs);
+    }
   }
 
-  async #sendNames(names: string[]): Promise<void> {
+  /** When it was sent that the database has heard, by `performance.now()`. */
+  async #sendNames(names: string[]): Promise<number> {
     this.#noteSent(names);
     const ttlMs = intervalsAlive * this.#intervalMs;
     const limitMs = this.#limitMs();
     const ear = this.#line?.ear;
     if (ear !== undefined && ear.silentForMs < limitMs) {
+      const sentAtMs = performance.now();
       try {
         await within(
           limitMs,
           ear.ask(({ runtime }) => runtime.heartbeat(names, ttlMs, ear.session)),
         );
-        return this.#own.close();
+        this.#own.close();
+        return sentAtMs;
       } catch (error) {
         this.#log.debug("heartbeat failed on the connection that listens, trying one of its own", { error });
       }
     }
+    const askedAtMs = performance.now();
     try {
-      return await this.#own.ask(limitMs, ({ runtime }) => runtime.heartbeat(names, ttlMs, this.#session));
+      await this.#own.ask(limitMs, ({ runtime }) => runtime.heartbeat(names, ttlMs, this.#session));
+      return askedAtMs;
     } catch (error) {
       this.#log.debug("heartbeat failed on a connection of its own, trying the pool", { error });
     }
+    const sentAtMs = performance.now();
     await answered(limitMs, (signal) => this.#pgque.runtime.heartbeat(names, ttlMs, this.#session, { signal }));
+    return sentAtMs;
   }
 
   /** The next one is due by then, and a connection that does not answer is not to be the end of a lease. */

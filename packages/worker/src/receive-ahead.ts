@@ -1,6 +1,7 @@
 import type { Batch, Pgque, Queue } from "@pgque/client";
 import { answered } from "./answer.ts";
 import type { Executor } from "./executor.ts";
+import { Lease } from "./lease.ts";
 import type { ResolvedOptions } from "./options.ts";
 
 /** What a receive brought. */
@@ -10,6 +11,7 @@ export interface Received {
   count: number;
   /** As many, or as much, as was asked for: there may be more. */
   isFull: boolean;
+  lease: Lease;
 }
 
 /**
@@ -22,20 +24,21 @@ export async function receiveAhead(
   options: ResolvedOptions,
   executor: Executor,
   worker: string,
-  onLeased: () => void,
+  onLeased: (lease: Lease) => void,
   most = Number.POSITIVE_INFINITY,
 ): Promise<Received> {
   const { consumer, leaseMs, batchSize, prefetch, prefetchBytes, answerTimeoutMs } = options;
   const max = Math.max(1, Math.min(batchSize, prefetch - executor.held, most));
   const maxBytes = Math.max(1, prefetchBytes - executor.heldBytes);
+  const lease = new Lease(performance.now() + leaseMs);
   const batch = await answered(answerTimeoutMs, (signal) =>
     pgque.runtime.receive(
       queue,
-      { consumer, max, maxBytes, worker, leaseMs, signal },
-      { onLeased, checkMs: answerTimeoutMs },
+      { consumer, max, maxBytes, worker, leaseMs, tellsBegun: true, signal },
+      { onLeased: () => onLeased(lease), checkMs: answerTimeoutMs },
     ),
   );
   const count = batch.messages.length + batch.invalid.length;
   const bytes = batch.payloadBytes.reduce((sum, of) => sum + of, 0);
-  return { batch, count, isFull: count >= max || bytes >= maxBytes };
+  return { batch, count, isFull: count >= max || bytes >= maxBytes, lease };
 }

@@ -1,5 +1,7 @@
 import type { Message } from "@pgque/client";
 import type { OpenBatch } from "./open-batch.ts";
+import type { Route } from "./route.ts";
+import { isSuspect } from "./suspect.ts";
 
 /** Messages that stand side by side in a batch. */
 export interface Stretch {
@@ -22,13 +24,13 @@ interface Entry extends Work {
 
 /** What was received and is not begun, in order. A batch is one entry also when its messages are taken one by one. */
 export class Waiting {
-  readonly #isSingly: boolean;
+  readonly #unit: Route["unit"];
   #batches: Entry[] = [];
   /** How many of the first batch were taken. */
   #taken = 0;
 
-  constructor(isSingly: boolean) {
-    this.#isSingly = isSingly;
+  constructor(unit: Route["unit"]) {
+    this.#unit = unit;
   }
 
   /** Batches of which something waits. */
@@ -37,13 +39,17 @@ export class Waiting {
   }
 
   add(work: Work, payloadBytes: readonly number[]): void {
-    if (work.messages.length > 0) this.#batches.push({ ...work, payloadBytes });
+    if (work.messages.length === 0) return;
+    // a handler of batches is called with each suspect alone
+    const isCut = this.#unit === "batch" && work.messages.some(isSuspect);
+    for (const entry of isCut ? apart({ ...work, payloadBytes }) : [{ ...work, payloadBytes }])
+      this.#batches.push(entry);
   }
 
   /** One message, or all of a batch; undefined: nothing waits. */
   take(): Work | undefined {
     const [first] = this.#batches;
-    if (first === undefined || !this.#isSingly) return this.#batches.shift();
+    if (first === undefined || this.#unit !== "message") return this.#batches.shift();
     const { batch, messages, payloadBytes } = first;
     const place = this.#taken;
     const work = { batch, messages: messages.slice(place, place + 1), place, bytes: payloadBytes[place] ?? 0 };
@@ -68,4 +74,15 @@ export class Waiting {
 function behind({ batch, messages, payloadBytes }: Entry, taken: number): Work {
   const bytes = payloadBytes.slice(taken).reduce((sum, of) => sum + of, 0);
   return { batch, messages: messages.slice(taken), place: taken, bytes };
+}
+
+/** Cut before and behind each suspect. */
+function apart({ batch, messages, payloadBytes }: Entry): Entry[] {
+  const cuts = messages.flatMap((message, i) => (isSuspect(message) ? [i, i + 1] : []));
+  const places = [...new Set([0, ...cuts, messages.length])].toSorted((one, other) => one - other);
+  return places.slice(0, -1).map((place, i) => {
+    const bytesOfEach = payloadBytes.slice(place, places[i + 1]);
+    const bytes = bytesOfEach.reduce((sum, of) => sum + of, 0);
+    return { batch, messages: messages.slice(place, places[i + 1]), place, bytes, payloadBytes: bytesOfEach };
+  });
 }

@@ -38,6 +38,7 @@ export async function windDown(winding: Winding, { log, shutdownTimeoutMs }: Res
     await deadline(settleGraceMs).reached(settler.drained());
   }
   over.abort();
+  executor.leave();
   await deadline(settleGraceMs).reached(loops.then(() => undefined));
   if (settler.open.size > 0)
     log.warn("worker leaves messages to the end of their lease", { batches: settler.open.size });

@@ -24,7 +24,7 @@ export interface Difference {
 const dispatchers: ReadonlySet<string> = new Set([
   "function send(queue_name text, type_name text, payload text, options jsonb)",
   "function send_batch(queue_name text, type_name text, payloads text[], headers jsonb[], options jsonb)",
-  "function receive_messages(queue text, consumer text, worker text, max_messages integer, lease interval, max_bytes integer)",
+  "function receive_messages(queue text, consumer text, worker text, max_messages integer, lease interval, max_bytes integer, tells_begun boolean)",
   "function ack(batch_id bigint)",
 ]);
 

@@ -26,6 +26,7 @@ const consumerSettings = async (consumer = "c"): Promise<Record<string, unknown>
 
 const defaults = {
   max_retries: 5,
+  max_crashes: 3,
   rotation_bytes: 67108864,
   rotation_period: "00:10:00",
   rotation_min_interval: "00:00:30",
@@ -40,6 +41,7 @@ const defaults = {
 };
 const others = {
   max_retries: 0,
+  max_crashes: 1,
   rotation_bytes: 8192,
   rotation_period: "1 mon 2 days 03:04:05.678",
   rotation_min_interval: "00:00:00",
@@ -161,7 +163,7 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
         "expected lanes together with lane_by",
         "expected lowest_first_every together with lane_by = priority",
       ].join("; "),
-      hint: expect.stringContaining("Known options: max_retries, rotation_bytes,"),
+      hint: expect.stringContaining("Known options: max_retries, max_crashes, rotation_bytes,"),
     });
     expect((await a.query("select from pgque.queue_settings()")).rowCount).toBe(0);
   });

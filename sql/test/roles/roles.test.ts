@@ -60,7 +60,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     receivers,
     "receive('q', 'c')",
     "receive_messages('q', 'c')",
-    "receive_1('c', null, 1, '1 s', null)",
+    "receive_1('c', null, 1, '1 s', null, false)",
     "receive_coop('q', 'c', 'w')",
     "ack(:batch)",
     "ack_1(:batch)",
@@ -74,6 +74,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "nack(:batch, row(1, :batch, null, null, null, null, null, null, null, null)::pgque.message)",
     "event_retry(:batch, 1, 60)",
     "settle(:batch)",
+    "tell_begun(:batch, 1, true)",
     "settle(:batch, retry_ids => '{1}', retry_after => '{1 s}')",
     "settle(:batch, snooze_ids => '{1}', snooze_after => '{1 s}', dead_ids => '{2}')",
     "snooze(:batch, '{1}', '1 s')",
@@ -110,6 +111,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     // no queue has this number: nothing to protect
     "ack(0)",
     "settle(0)",
+    "tell_begun(0, 1, true)",
   ],
   [["pgque_viewer", ...receivers], "schedules('q')"],
   [

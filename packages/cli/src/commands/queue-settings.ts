@@ -22,6 +22,11 @@ const settings: Record<keyof QueueOptions, Setting> = {
     help: "deliver again at most this often, then a dead letter",
     read: integer,
   },
+  maxCrashes: {
+    flag: "--max-crashes <n>",
+    help: "a message that has ended so many processes is a dead letter",
+    read: integer,
+  },
   laneBy: {
     flag: "--lane-by <what>",
     help: "order by it; cannot be changed later",

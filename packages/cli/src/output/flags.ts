@@ -22,7 +22,7 @@ const unstorable =
 
 /** What the database's functions call an option, where that is said of nothing else. */
 const sqlNames =
-  /\b(max_retries|payload_bytes_max|max_lag_action|max_lag|lane_by|lowest_first_every|rotation_bytes|rotation_period|rotation_min_interval|on_failure|max_in_flight|rate_limit|rate_period)\b(?: = )?/g;
+  /\b(max_retries|max_crashes|payload_bytes_max|max_lag_action|max_lag|lane_by|lowest_first_every|rotation_bytes|rotation_period|rotation_min_interval|on_failure|max_in_flight|rate_limit|rate_period)\b(?: = )?/g;
 
 /** "Create it with lane_by = key" as "Create it with --lane-by key". */
 export function sqlAsFlags(text: string): string {

@@ -49,6 +49,7 @@ export async function queueSettings(
   const given = (name: string): never | null => settings[name] ?? null;
   return {
     maxRetries: given("max_retries"),
+    maxCrashes: given("max_crashes"),
     rotationBytes: given("rotation_bytes"),
     rotationPeriodMs: orNull(row["rotation_period"], Number),
     rotationMinIntervalMs: orNull(row["rotation_min_interval"], Number),

@@ -14,10 +14,11 @@ export interface ReceivedRow {
   leasedUntil: Date;
   priority: number | null;
   key: string | null;
+  crashes: number;
 }
 
-/** What few messages have: attempt, priority, key. */
-type Rest = readonly [attempt: number, priority: number | null, key: string | null];
+/** What few messages have: attempt, priority, key, crashes. */
+type Rest = readonly [attempt: number, priority: number | null, key: string | null, crashes: number | null];
 
 /** As `epochMs`, in floating point, which is rounded: one for every message received. */
 const roundedMs = (expression: string): string => `(date_part('epoch', ${expression}) * 1000)::bigint::text`;
@@ -35,8 +36,8 @@ const lists = `
   string_agg(${roundedMs("created_at")}, ',') as created_ms, string_agg(type, separator) as types, string_agg(coalesce(payload, 'null'), separator) as payloads,
   string_agg(n::text, ',') filter (where headers is not null) as places_with_headers,
   string_agg(headers::text, ',') as headers,
-  json_object_agg(n, json_build_array(attempt, priority, key))
-    filter (where attempt <> 1 or priority is not null or key is not null)::text as rest`;
+  json_object_agg(n, json_build_array(attempt, priority, key, crashes))
+    filter (where attempt <> 1 or priority is not null or key is not null or crashes is not null)::text as rest`;
 
 /** What no receive goes beyond, but for its last message: a hundred payloads have to fit into one text, here half a gigabyte at most. */
 const longestBytes = 256 * 1024 * 1024;
@@ -51,17 +52,18 @@ export async function receiveMessages(
     max: number;
     maxBytes: number | null;
     leaseMs: number;
+    tellsBegun: boolean;
   },
   signal?: AbortSignal,
 ): Promise<ReceivedRow[]> {
-  const { queue, consumer, worker, max, maxBytes, leaseMs } = request;
+  const { queue, consumer, worker, max, maxBytes, leaseMs, tellsBegun } = request;
   // nobody who sends can know it: no payload or type holds it
   const separator = `,${randomBytes(9).toString("base64url")},`;
   const groups = await db.rows(
     (s) => `
       select ${lists}${db.commitsEachStatement ? withoutWaiting : ""}
-        from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4::text::integer, lease => $5::text::interval, max_bytes => $6::text::integer)
-             with ordinality as r (batch_id, message_id, attempt, type, payload, headers, created_at, leased_until, priority, key, n)
+        from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4::text::integer, lease => $5::text::interval, max_bytes => $6::text::integer, tells_begun => $8::text::boolean)
+             with ordinality as r (batch_id, message_id, attempt, type, payload, headers, created_at, leased_until, priority, key, crashes, n)
        cross join (select $7::text) as s (separator)
        group by (n - 1) / 100`,
     [
@@ -72,6 +74,7 @@ export async function receiveMessages(
       milliseconds(leaseMs),
       String(Math.min(maxBytes ?? longestBytes, longestBytes)),
       separator,
+      String(tellsBegun),
     ],
     { queue, consumer, signal },
   );
@@ -90,7 +93,7 @@ function readGroup(group: Row, separator: string, received: ReceivedRow[]): void
   const batchId = BigInt(String(batch));
   const leasedUntil = new Date(Number(leasedMs));
   for (const [i, place] of places.entries()) {
-    const [attempt, priority, key] = restOf[place] ?? usual;
+    const [attempt, priority, key, crashes] = restOf[place] ?? usual;
     received[Number(place) - 1] = {
       batchId,
       leasedUntil,
@@ -102,11 +105,12 @@ function readGroup(group: Row, separator: string, received: ReceivedRow[]): void
       createdAt: new Date(Number(created[i])),
       priority,
       key,
+      crashes: crashes ?? 0,
     };
   }
 }
 
-const usual: Rest = [1, null, null];
+const usual: Rest = [1, null, null, null];
 
 const none: ReadonlyMap<string, Record<string, unknown>> = new Map();
 

@@ -93,6 +93,22 @@ export async function bury(
   return Number(buried);
 }
 
+export async function tellBegun(
+  db: Connection,
+  batchId: bigint,
+  messageId: bigint,
+  alone: boolean,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const told = await db.value(
+    (s) =>
+      `select ${s}.tell_begun(batch_id => $1::text::bigint, message_id => $2::text::bigint, alone => $3::text::boolean) as value`,
+    [String(batchId), String(messageId), String(alone)],
+    { repeatable: true, signal },
+  );
+  return Number(told) === 1;
+}
+
 /** What becomes of the messages of a batch, in lists; those of one outcome in parallel. */
 export interface Outcomes {
   retryIds: readonly bigint[];

@@ -4,6 +4,8 @@ import { boolean, integer, oneOf, type Check } from "../validation/options.ts";
 export interface QueueOptions {
   /** A message is delivered at most this often again, then becomes a dead letter. 0 to 32000. Default: 5. */
   maxRetries?: number | undefined;
+  /** A message that has ended so many processes becomes a dead letter. 1 to 1000. Default: 3. */
+  maxCrashes?: number | undefined;
   /** A segment is full at this size and the next one takes over. At least 8192. Default: 67108864 (64 MiB). */
   rotationBytes?: number | undefined;
   /** … or this long after its first message. At least 1. Default: 600000 (10 min). */
@@ -38,6 +40,7 @@ export interface QueueOptions {
 
 export const queueChecks: Record<keyof QueueOptions, Check> = {
   maxRetries: integer(0, 32_000),
+  maxCrashes: integer(1, 1000),
   rotationBytes: integer(8192, Number.MAX_SAFE_INTEGER),
   rotationPeriodMs: integer(1, Number.MAX_SAFE_INTEGER),
   rotationMinIntervalMs: integer(0, Number.MAX_SAFE_INTEGER),
@@ -59,6 +62,7 @@ export function sqlOptions(options: { [Name in keyof QueueOptions]?: QueueOption
 > {
   return {
     max_retries: options.maxRetries,
+    max_crashes: options.maxCrashes,
     rotation_bytes: options.rotationBytes,
     rotation_period: milliseconds(options.rotationPeriodMs),
     rotation_min_interval: milliseconds(options.rotationMinIntervalMs),

@@ -26,6 +26,8 @@ export interface Message<Payload = unknown, Type extends string = string> {
   readonly priority: number | null;
   /** As given to `send`; null when none was. */
   readonly key: string | null;
+  /** How many processes have ended with it in hand, one of whose messages may be to blame, since its handler last came to an end. Usually 0. */
+  readonly crashes: number;
 }
 
 /** A message whose payload does not fit the schema of its queue. It is in the batch, under lease, like the others. */
@@ -54,8 +56,8 @@ export async function readMessages(
     ? await Promise.all(read.map(async (one) => one))
     : (read as Decoded[]);
   for (const [i, one] of decoded.entries()) {
-    const { id, batchId, attempt, type, payload, headers, createdAt, priority, key } = rows[i] as ReceivedRow;
-    const rest = { id, batchId, attempt, type, headers, createdAt, priority, key };
+    const { id, batchId, attempt, type, payload, headers, createdAt, priority, key, crashes } = rows[i] as ReceivedRow;
+    const rest = { id, batchId, attempt, type, headers, createdAt, priority, key, crashes };
     if ("error" in one) {
       invalid.push({ message: { ...rest, payload: one.unreadable }, error: one.error });
     } else {

@@ -1,4 +1,4 @@
-import { callChecks, integer, name, text, type CallOptions, type Check } from "../validation/options.ts";
+import { boolean, callChecks, integer, name, text, type CallOptions, type Check } from "../validation/options.ts";
 
 /** For whom, how many, and for how long. */
 export interface ReceiveOptions extends CallOptions {
@@ -13,6 +13,8 @@ export interface ReceiveOptions extends CallOptions {
   maxBytes?: number | undefined;
   /** Whose heartbeats keep the batch: see `pgque.runtime.heartbeat`. Default: a name of the batch's own, which `extend` keeps alive. */
   worker?: string | undefined;
+  /** Whether `runtime.settler().tellBegun` is called before a message with `crashes` is handled: a lost lease then uses no attempts. Default: false. */
+  tellsBegun?: boolean | undefined;
   /** How long the messages are this batch's alone, in milliseconds. 1 to 604800000 (7 days). Default: 30000. */
   leaseMs?: number | undefined;
 }
@@ -23,6 +25,7 @@ export const receiveChecks: Record<keyof ReceiveOptions, Check> = {
   max: integer(1, 100_000),
   maxBytes: integer(1, 2 ** 31 - 1),
   worker: text,
+  tellsBegun: boolean,
   leaseMs: integer(1, 7 * 86_400_000),
 };
 

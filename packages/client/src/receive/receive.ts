@@ -33,8 +33,9 @@ export async function receive<Types extends MessageTypes>(
   refuse("receive", problemsOf(options, receiveChecks));
   const { consumer = defaultConsumer, max = receiveDefaults.max, leaseMs = receiveDefaults.leaseMs, signal } = options;
   const maxBytes = options.maxBytes ?? null;
+  const tellsBegun = options.tellsBegun ?? false;
   const worker = options.worker ?? `batch-${randomUUID()}`;
-  const request = { queue: queue.name, consumer, worker, max, maxBytes, leaseMs };
+  const request = { queue: queue.name, consumer, worker, max, maxBytes, leaseMs, tellsBegun };
   const { telemetry } = db;
   const rows =
     telemetry === undefined

@@ -94,6 +94,12 @@ export class Settler implements BatchSettler {
     );
   }
 
+  /** Says that the handler of a message begins, or goes on beside others: see `Message.crashes`. False: the lease is lost. */
+  async tellBegun(batchId: bigint, messageId: bigint, alone: boolean, options: CallOptions = {}): Promise<boolean> {
+    refuse("tellBegun", [id("batchId", batchId), id("messageId", messageId), ...problemsOf(options, callChecks)]);
+    return receiving.tellBegun(this.#db, batchId, messageId, alone, options.signal);
+  }
+
   async settle(batchId: bigint, options: SettleOptions = {}): Promise<boolean> {
     refuse("settle", [id("batchId", batchId), ...settleProblems(options)]);
     const { retry = [], release = [], snooze = [], dead = [], signal } = options;

@@ -72,7 +72,9 @@ export class Runtime {
    * const batch = await pgque.receive(orders);
    * if (batch.id !== null) await pgque.runtime.settler({ queue: "orders", consumer: "default" }).ack(batch.id);
    */
-  settler(source: Source): Pick<Settler, "ack" | "ackStrict" | "ackAndCommit" | "nack" | "snooze" | "bury" | "settle"> {
+  settler(
+    source: Source,
+  ): Pick<Settler, "ack" | "ackStrict" | "ackAndCommit" | "nack" | "snooze" | "bury" | "settle" | "tellBegun"> {
     return new Settler(this.#db, source);
   }
 

@@ -10,7 +10,7 @@ import { callChecks, text, type CallOptions, type Check } from "../validation/op
 /** A message that was sent, whoever has received it. Its payload is what a receiver is given. */
 export interface SentMessage<Payload = unknown, Type extends string = string> extends Omit<
   Message<Payload, Type>,
-  "batchId" | "attempt"
+  "batchId" | "attempt" | "crashes"
 > {
   /** When it becomes due; null when it was sent without delay, and once it was due and maintenance has delivered it. */
   readonly dueAt: Date | null;

@@ -50,6 +50,7 @@ test("depth and lag are those of a consumer", async () => {
 test("settings are read as they were given, and changed one by one", async () => {
   expect(await pgque.queues.settings(orders)).toEqual({
     maxRetries: 3,
+    maxCrashes: 3,
     rotationBytes: 67_108_864,
     rotationPeriodMs: 600_000,
     rotationMinIntervalMs: 30_000,

@@ -6,6 +6,7 @@ import type { AnyHandler } from "../handler.ts";
 import { Watch } from "../health/watch.ts";
 import type { Heartbeat } from "../heartbeat.ts";
 import { Hub } from "../hub.ts";
+import type { Lease } from "../lease.ts";
 import { Notice } from "../notice.ts";
 import type { ResolvedOptions } from "../options.ts";
 import { receiveAhead } from "../receive-ahead.ts";
@@ -205,11 +206,11 @@ export class Pass {
     const worker = `${this.#name}-${this.#receives}`;
     this.#receives += 1;
     let stopKeeping = (): void => undefined;
-    const onLeased = (): void => {
-      stopKeeping = this.#heartbeat.keep(worker);
+    const onLeased = (lease: Lease): void => {
+      stopKeeping = this.#heartbeat.keep(worker, lease);
     };
     try {
-      const { batch, count } = await receiveAhead(
+      const { batch, count, lease } = await receiveAhead(
         this.#pgque,
         this.#queue,
         this.#options,
@@ -221,7 +222,7 @@ export class Pass {
       if (!isThere(batch)) return undefined;
       this.#received += count;
       const messages = [...batch.messages, ...batch.invalid.map(({ message }) => message)];
-      const open = new CountedBatch(batch.id, worker, messages, this.#tally);
+      const open = new CountedBatch(batch.id, worker, messages, lease, this.#tally);
       // from now on heartbeats keep it, however long the receives after it take
       this.#settler.add(open);
       return { batch, open };

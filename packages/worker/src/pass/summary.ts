@@ -1,5 +1,6 @@
 import type { Message } from "@pgque/client";
 import type { Attempts } from "../attempts.ts";
+import type { Lease } from "../lease.ts";
 import { OpenBatch } from "../open-batch.ts";
 import type { Outcome } from "../outcome.ts";
 
@@ -71,8 +72,8 @@ export class CountedBatch extends OpenBatch {
   readonly #messages: readonly Message[];
 
   /** `messages`: by their places. */
-  constructor(id: bigint, worker: string, messages: readonly Message[], tally: Tally) {
-    super(id, worker, messages.length);
+  constructor(id: bigint, worker: string, messages: readonly Message[], lease: Lease, tally: Tally) {
+    super(id, worker, messages.length, lease);
     this.#tally = tally;
     this.#messages = messages;
   }

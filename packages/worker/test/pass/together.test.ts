@@ -86,7 +86,7 @@ test("a handler that does not come to an end is aborted, and given back", async 
       }),
     { shutdownTimeoutMs: 0 },
   );
-  expect(await worker.runOnce({ signal: aborter.signal })).toMatchObject({ retried: 1 });
+  expect(await worker.runOnce({ signal: aborter.signal })).toMatchObject({ released: 1 });
   expect(reason).toMatchObject({ name: "AbortError" });
   expect((await unfinished(pgque, queue)).open).toBe(0);
 });
