@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { Client, type ClientConfig } from "pg";
-import { explain, redact, UsageError } from "./output/failure.ts";
+import { isConnectionString, redact } from "@pgque/client/printed";
+import { explain, UsageError } from "./output/failure.ts";
 
 /** How to reach the database and the schema in it, as the command line has it. */
 export interface DatabaseFlags {
@@ -101,12 +102,12 @@ export const notInstalled = "Install it with `pgque install`, or name another wi
 
 /** Where a client connects to, in words. */
 export function placeOf(client: Client): string {
-  return `database ${JSON.stringify(client.database ?? client.user ?? "")} at ${client.host}:${client.port}`;
+  return `database ${JSON.stringify(redact(client.database ?? client.user ?? ""))} at ${client.host}:${client.port}`;
 }
 
 function checkedUrl(source: string | undefined, url: string): string {
-  const isSocket = url.startsWith("/") || url.startsWith("socket:");
-  if (isSocket || (/^postgres(ql)?:\/\//.test(url) && URL.canParse(url))) return url;
+  // a bare name is more likely a flag's value that was forgotten than a database
+  if (isConnectionString(url) && !/^[\w.-]+$/.test(url)) return url;
   // what does not parse may have its password anywhere
   const found = /^postgres(ql)?:\/\//.test(url)
     ? "one that does not parse (are special characters in user and password percent-encoded?)"

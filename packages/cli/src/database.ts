@@ -1,6 +1,7 @@
 import type { Pgque } from "@pgque/client";
+import { redact } from "@pgque/client/printed";
 import { connectionConfig, type DatabaseFlags, needsRole, notInstalled } from "./connection.ts";
-import { redact, UsageError } from "./output/failure.ts";
+import { UsageError } from "./output/failure.ts";
 import { asFlags, sqlAsFlags } from "./output/flags.ts";
 import { shellWord } from "./output/text.ts";
 

@@ -1,4 +1,5 @@
 import { Command, CommanderError } from "commander";
+import { printableLines, redact } from "@pgque/client/printed";
 import { benchCommand } from "./commands/bench.ts";
 import { consumerCommand } from "./commands/consumer.ts";
 import { devCommand } from "./commands/dev.ts";
@@ -18,8 +19,7 @@ import { topCommand } from "./commands/top.ts";
 import { uninstallCommand } from "./commands/uninstall.ts";
 import { validateCommand } from "./commands/validate.ts";
 import { workerCommand } from "./commands/worker.ts";
-import { explain, redact, UsageError } from "./output/failure.ts";
-import { printableLines } from "./output/printable.ts";
+import { explain, UsageError } from "./output/failure.ts";
 import { ReaderGone, Unwritten } from "./output/print.ts";
 import { Stopped } from "./signals.ts";
 import { version } from "./version.ts";

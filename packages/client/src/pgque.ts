@@ -11,6 +11,7 @@ import type { TelemetryFactory } from "./telemetry/telemetry.ts";
 import { field } from "./validation/field.ts";
 import { boolean, integer, problemsOf, refuse, show, text, type Check } from "./validation/options.ts";
 import { Schema } from "./connection/schema.ts";
+import { isConnectionString } from "./printed/connection-string.ts";
 
 /** A server that takes a connection and then never answers is given up after this; without a limit, attempts would fill the pool. */
 const defaultConnectionTimeoutMs = 10_000;
@@ -194,7 +195,13 @@ function targetProblem(target: unknown): string | undefined {
   if (target === undefined || target === "") {
     return `${what}, got: ${show(target)}. Is the environment variable set? For the PG* variables use {}`;
   }
-  return typeof target === "string" || (typeof target === "object" && target !== null)
-    ? undefined
-    : `${what}, got: ${show(target)}`;
+  const isObject = typeof target === "object" && target !== null;
+  if (typeof target !== "string" && !isObject) return `${what}, got: ${show(target)}`;
+  const string = isObject ? field(target, "connectionString") : target;
+  if (typeof string !== "string" || string === "" || isConnectionString(string)) return undefined;
+  // what is not understood may have its password anywhere, so nothing of it is shown
+  return (
+    "expected the connection string to be of the form postgres://user:password@host:5432/database, with special characters in user and password " +
+    "percent-encoded, got one of another form"
+  );
 }

@@ -150,8 +150,7 @@ test("a refused login is ACCESS_DENIED, and is not shown", async () => {
 });
 
 test("a connection string that does not parse is INVALID_OPTION, and is not shown", async () => {
-  await using pgque = new Pgque("postgres://me:s3cret@host:not-a-port/db");
-  const error = await failure(pgque.maintain());
+  const error = await failure((async () => new Pgque("postgres://me:s3cret@host:not-a-port/db"))());
   expect(error.code).toBe("INVALID_OPTION");
   expect(everything(error)).not.toContain("s3cret");
 });

@@ -1,4 +1,5 @@
 import { inspect } from "node:util";
+import { printable, redact } from "@pgque/client/printed";
 
 /** Data of a log line. */
 export type Fields = Record<string, unknown>;
@@ -68,5 +69,5 @@ function write(level: string, message: string, fields: Fields = {}): void {
   const shown = Object.entries(fields).map(
     ([name, value]) => `${name}=${value instanceof Error ? value.message : inspect(value)}`,
   );
-  process.stderr.write(`pgque ${level}: ${[message, ...shown].join(" ")}\n`);
+  process.stderr.write(`pgque ${level}: ${printable(redact([message, ...shown].join(" ")))}\n`);
 }

@@ -1,10 +1,10 @@
 import { Command } from "commander";
 import type { Client } from "pg";
+import { printable } from "@pgque/client/printed";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
 import { withDryRun } from "./install.ts";
 import type { DryFlags } from "../output/migration.ts";
 import { printLine } from "../output/print.ts";
-import { printable } from "../output/printable.ts";
 import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 
 interface Flags extends DatabaseFlags, ConfirmFlags, DryFlags {}

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
+import { printable } from "@pgque/client/printed";
 import { json } from "../output/json.ts";
-import { printable } from "../output/printable.ts";
 import { type NamedFinding, worstOf } from "./examine.ts";
 import type { Severity } from "./finding.ts";
 

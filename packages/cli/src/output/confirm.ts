@@ -1,5 +1,5 @@
+import { printableLines } from "@pgque/client/printed";
 import { UsageError } from "./failure.ts";
-import { printableLines } from "./printable.ts";
 
 /** `--yes`: somebody has thought about it already. */
 export interface ConfirmFlags {

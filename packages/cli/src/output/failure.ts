@@ -1,26 +1,23 @@
-import { printableLines } from "./printable.ts";
+import { printableLines, redact } from "@pgque/client/printed";
 
 /** The command was called wrongly: exit code 2 instead of 1. */
 export class UsageError extends Error {
   override readonly name = "UsageError";
 }
 
-/** What a person reads of an error: its message and those of its causes, never a stack, never a password, nothing that a terminal acts on. */
-export function explain(error: unknown): string {
+/**
+ * What a person reads of an error: its message and those of its causes, never a stack, never a password, nothing that a terminal acts on.
+ *
+ * @param between what stands between the messages; in a log not the end of a line
+ */
+export function explain(error: unknown, between: string = "\n  because: "): string {
   const lines: string[] = [];
   for (let at: unknown = error; at !== undefined && at !== null && lines.length < 5; at = causeOf(at)) {
     const line = messageOf(at);
     // an error of ours names its cause in its own message, maybe without the full stop
     if (!lines.some((said) => said.includes(line.replace(/\.$/, "")))) lines.push(line);
   }
-  return printableLines(redact(lines.join("\n  because: ")));
-}
-
-/** The text without the passwords of connection strings. */
-export function redact(text: string): string {
-  return text
-    .replaceAll(/([a-z][a-z0-9+.-]*:\/\/[^\s:/@]*:)\S*@/gi, "$1****@")
-    .replaceAll(/(password=)[^\s&'"]+/gi, "$1****");
+  return printableLines(redact(lines.join(between)));
 }
 
 function causeOf(error: unknown): unknown {

@@ -1,4 +1,4 @@
-import { printableLines } from "./printable.ts";
+import { printableLines } from "@pgque/client/printed";
 
 /**
  * A value for a program to read: ids, which JavaScript's numbers cannot hold, are strings, times are ISO 8601 in UTC. A terminal may be given

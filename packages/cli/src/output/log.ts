@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import type { Fields, Logger } from "@pgque/worker";
-import { explain, redact } from "./failure.ts";
+import { printable, redact } from "@pgque/client/printed";
+import { explain } from "./failure.ts";
 import { json } from "./json.ts";
-import { printable } from "./printable.ts";
 
 /** One line per event, for people: time, level, message, fields. */
 export function lineLogger(write: (line: string) => void): Logger {

@@ -1,5 +1,5 @@
+import { printable } from "@pgque/client/printed";
 import { json } from "./json.ts";
-import { printable } from "./printable.ts";
 
 /** What is shown of a message, wherever it was found. */
 export interface ShownMessage {

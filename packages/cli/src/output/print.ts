@@ -1,4 +1,4 @@
-import { printableLines } from "./printable.ts";
+import { printableLines } from "@pgque/client/printed";
 import type { Column } from "./table.ts";
 
 /** `--json`: for a program. */

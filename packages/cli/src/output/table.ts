@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import Table from "cli-table3";
-import { printable } from "./printable.ts";
+import { printable } from "@pgque/client/printed";
 
 /** One column: what stands above it, and what is shown of a row. Empty for null and undefined. */
 export interface Column<Row> {

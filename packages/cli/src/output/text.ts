@@ -1,4 +1,4 @@
-import { printable } from "./printable.ts";
+import { printable } from "@pgque/client/printed";
 
 /** The beginning of a text that is too long for a table. */
 export function shortened(text: string, charsMax = 60): string {

@@ -1,6 +1,6 @@
+import { printable } from "@pgque/client/printed";
 import { showAge } from "../output/duration.ts";
 import { showBytes, showCount } from "../output/text.ts";
-import { printable } from "../output/printable.ts";
 import type { Line } from "./snapshot.ts";
 
 /** A column of the screen, and the key that sorts by it. */

@@ -1,9 +1,9 @@
 import { styleText } from "node:util";
 import stringWidth from "string-width";
+import { printable } from "@pgque/client/printed";
 import { whoHolds } from "../horizon/describe.ts";
 import { showAge } from "../output/duration.ts";
 import { showCount } from "../output/text.ts";
-import { printable } from "../output/printable.ts";
 import { columns, sorted } from "./columns.ts";
 import type { Snapshot } from "./snapshot.ts";
 

@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import type { Fields, Logger } from "@pgque/worker";
 import type { DestinationStream } from "pino";
-import { explain, redact } from "../output/failure.ts";
-import { printableLines } from "../output/printable.ts";
+import { printable, printableLines, redact } from "@pgque/client/printed";
+import { explain } from "../output/failure.ts";
 import type { LogFlags } from "./log-flags.ts";
 
 /** A line on standard output for each event: JSON for programs, or for people. Without the passwords of connection strings. */
@@ -18,8 +18,8 @@ export async function workerLog({ logLevel, logFormat }: LogFlags): Promise<Logg
     },
     format === "pretty" ? await prettyOutput() : { write: (line) => void process.stdout.write(printableLines(line)) },
   );
-  // what colors a line for people are control characters too: text of others is made harmless before
-  const say: Say = format === "pretty" ? (text) => printableLines(redact(text)) : redact;
+  // what colors a line for people are control characters too: text of others is made harmless before, and begins no line of its own
+  const say: Say = format === "pretty" ? (text) => printable(redact(text)) : redact;
   const line =
     (level: LogFlags["logLevel"]) =>
     (message: string, fields: Fields = {}): void => {
@@ -63,5 +63,14 @@ function scalar(value: unknown, say: Say): unknown {
   if (typeof value === "string") return say(value);
   if (!(value instanceof Error)) return value;
   const { code } = value as { code?: unknown };
-  return { type: value.name, message: say(explain(value)), code, stack: say(value.stack ?? "") };
+  return { type: value.name, message: say(explain(value, "; because: ")), code, stack: framesOf(value, say) };
+}
+
+/** Where an error comes from, a line for each call: its message, which others may have written, stands elsewhere. */
+function framesOf({ stack = "" }: Error, say: Say): string {
+  return stack
+    .split("\n")
+    .filter((line) => /^\s+at /.test(line))
+    .map(say)
+    .join("\n");
 }

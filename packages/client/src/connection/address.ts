@@ -39,8 +39,13 @@ export function showAddress(address: Address): string {
 function pick(client: object): Address {
   const [host, port, database] = ["host", "port", "database"].map((name) => field(client, name));
   return {
-    ...(typeof host === "string" && { host }),
+    ...(typeof host === "string" && { host: shown(host) }),
     ...(typeof port === "number" && { port }),
-    ...(typeof database === "string" && { database }),
+    ...(typeof database === "string" && { database: shown(database) }),
   };
+}
+
+/** A name as messages have it. Of a connection string that `pg` misunderstood, a host or a database has the password in it. */
+function shown(name: string): string {
+  return /[@=]/.test(name) ? "****" : name;
 }

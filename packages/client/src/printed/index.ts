@@ -1,0 +1,3 @@
+export { isConnectionString } from "./connection-string.ts";
+export { printable, printableLines } from "./printable.ts";
+export { redact } from "./redact.ts";
