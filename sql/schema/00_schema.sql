@@ -11,6 +11,13 @@
 create table meta (
   singleton boolean primary key default true check (singleton),
   version text not null,
+  -- which build of the version: a digest of the statements that made it
+  fingerprint text not null,
+  -- the last migration that the tables of a new queue have; up to which one the tables of no queue have been prepared for the next version
+  migration int not null,
+  prepared int not null,
+  -- the functions and views of this version, so that the next one drops those that it has not
+  routines text[] not null default '{}',
   installed_at timestamptz not null default now()
 );
 

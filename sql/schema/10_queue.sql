@@ -32,6 +32,8 @@ create table queue (
   expiry boolean not null default false,
   -- receives return nothing
   paused boolean not null default false,
+  -- the last migration that its tables have had
+  migration int not null,
   created_at timestamptz not null default now()
 );
 

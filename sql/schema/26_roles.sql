@@ -20,7 +20,7 @@ create function function_privileges() returns table (function_name text, privile
 language sql
 immutable
 begin atomic
-  select unnest('{version,require_queue,create_queue,backoff,wake_channel,fire_schedule,schedules}'::text[]), 'anything'
+  select unnest('{version,fingerprint,require_queue,create_queue,backoff,wake_channel,fire_schedule,schedules}'::text[]), 'anything'
   union all
   select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all
@@ -162,7 +162,8 @@ begin
 end
 $$;
 
--- Keeps others from writing the functions of one queue, or of all, anew: they and a GRANT would fail over one row of the catalog.
+-- Keeps others from writing the functions of one queue, or of all, anew: they and a GRANT would fail over one row of the catalog. The registry's
+-- lock is enough for that, since a ring that grows takes it too (grow_ring); the lock of a queue's maintenance keeps that out altogether.
 create function lock_queue_functions(queue_id int) returns void
 language plpgsql
 volatile
@@ -172,7 +173,7 @@ begin
   perform pg_advisory_xact_lock(lock_key('registry', 0));
   perform pg_advisory_xact_lock(lock_key('maintain', q.id))
      from queue q
-    where lock_queue_functions.queue_id is null or q.id = lock_queue_functions.queue_id;
+    where q.id = lock_queue_functions.queue_id;
 end
 $$;
 

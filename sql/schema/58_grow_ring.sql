@@ -97,7 +97,7 @@ set search_path from current
 set lock_timeout = '20ms'
 as $$
 begin
-  if not pg_try_advisory_xact_lock(lock_key('registry', 0)) then
+  if not pg_try_advisory_xact_lock_shared(lock_key('registry', 0)) then
     return false;
   end if;
   perform create_segment(queue_id, segment);

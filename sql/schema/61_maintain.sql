@@ -143,7 +143,7 @@ end;
 -- own, so the schema is written into it.
 do $do$
 begin
-  execute format(qualified('create procedure {schema}.maintain_all() language plpgsql as %L'), format(qualified($body$
+  execute format(qualified('create or replace procedure {schema}.maintain_all() language plpgsql as %L'), format(qualified($body$
 declare
   of_queue text;
 begin

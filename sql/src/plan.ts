@@ -1,9 +1,9 @@
 import { quoteIdentifier, type SqlClient } from "./client.ts";
-import { installedVersion, type SchemaOptions } from "./install.ts";
-import { migrations } from "./migrations.ts";
-import { statements } from "./script.ts";
-import { defaultSchema, schemaVersion, serves } from "./version.ts";
-import { migrationsFrom } from "./way.ts";
+import type { InstallOptions } from "./install.ts";
+import { packagedRelease } from "./release.ts";
+import { begin } from "./script.ts";
+import { stepsTo, versionIn } from "./steps.ts";
+import { defaultSchema } from "./version.ts";
 
 /** What `install` would do. */
 export interface Plan {
@@ -11,24 +11,23 @@ export interface Plan {
   found: string | null;
   /** The version that would be there. */
   version: string;
-  /** The migrations that would run, each in a transaction; none: nothing to do. */
-  steps: readonly { version: string; sql: string }[];
+  /** The transactions that would run, each from its BEGIN to its COMMIT; none: nothing to do. */
+  steps: readonly { what: string; sql: string }[];
 }
 
 /**
  * What `install` would do, without doing it.
  *
- * @throws Error when no migration leads here from the installed version
+ * @throws Error when no way leads here from the installed version, or another build of this version is installed
  */
-export async function plan(client: SqlClient, options: SchemaOptions = {}): Promise<Plan> {
-  const { schema = defaultSchema } = options;
-  const quoted = await quoteIdentifier(client, schema);
-  const found = await installedVersion(client, { schema });
-  if (found !== null && serves(found, schemaVersion)) return { found, version: found, steps: [] };
-  const pending = migrationsFrom(found, migrations, quoted);
-  const steps = pending.map((migration) => ({
-    version: migration.version,
-    sql: statements(quoted, migration, migration === migrations[0]),
-  }));
-  return { found, version: schemaVersion, steps };
+export async function plan(client: SqlClient, options: Omit<InstallOptions, "giveUpAfterMs"> = {}): Promise<Plan> {
+  const { release = packagedRelease } = options;
+  const quoted = await quoteIdentifier(client, options.schema ?? defaultSchema);
+  const found = await versionIn(client, quoted);
+  const steps = await stepsTo(client, quoted, release);
+  return {
+    found,
+    version: steps.length === 0 && found !== null ? found : release.version,
+    steps: steps.map(({ what, sql }) => ({ what, sql: `${begin}${sql}commit;\n` })),
+  };
 }

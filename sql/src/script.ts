@@ -1,19 +1,128 @@
-import { type Migration, migrations } from "./migrations.ts";
-import { defaultSchema, schemaVersion } from "./version.ts";
+import { lockTimeoutMs } from "./patiently.ts";
+import { lastMigration, type Migration, packagedRelease, type Release } from "./release.ts";
+import { orReplaced, type Statement } from "./statements.ts";
+import { defaultSchema } from "./version.ts";
 
-/** What a migration does inside an open transaction. `quoted`: the schema's name, quoted as an identifier. */
-export function statements(quoted: string, { version, sql }: Migration, isFirst: boolean): string {
-  return `${isFirst ? `create schema if not exists ${quoted};\n${refusalOfOthers(quoted)}` : ""}set local search_path = ${quoted}, pg_temp;
+/**
+ * How each transaction of the installer begins, whatever the settings of role and database are. What was read is read again once a lock has been
+ * waited for, so READ COMMITTED.
+ */
+export const begin = `begin isolation level read committed read write;
+set local standard_conforming_strings = on;
+set local statement_timeout = 0;
+`;
 
-${sql}
-${isFirst ? `insert into meta (version) values ('${version}');` : `update meta set version = '${version}';`}
+/** A first install, inside an open transaction. `quoted`: the schema's name, quoted as an identifier. */
+export function firstInstall(quoted: string, release: Release): string {
+  return `create schema if not exists ${quoted};
+${refusalOfOthers(quoted)}${within(quoted)}
+${joined(release.statements.map(({ sql }) => sql))}
+insert into meta (version, fingerprint, migration, prepared)
+values (${literal(release.version)}, ${literal(release.fingerprint)}, ${lastMigration(release)}, ${lastMigration(release)});
+${listRoutines}`;
+}
+
+/**
+ * Migrates the tables of one queue, or of all that are left: nothing where that has been done. Queues that the version before creates have the
+ * number that `meta` has, so they are migrated by the transaction that replaces the functions.
+ */
+export function queueMigration(quoted: string, migration: Migration, queueId?: number): string {
+  const { number, queueSql } = migration;
+  return `${patient(quoted)}${ofQueues(number, queueSql, queueId === undefined ? "" : ` and id = ${queueId}`)}`;
+}
+
+/** Runs the part of a migration that belongs to no queue. */
+export function preparation(quoted: string, { number, sql }: Migration): string {
+  return `${patient(quoted)}${sql}\nupdate meta set prepared = ${number};\n`;
+}
+
+/**
+ * Replaces all functions by those of a release, in one transaction: each call runs functions of the one version or of the other. No lock is
+ * taken on a table that senders use, since whatever changes tables has been done; but for queues that have been created since.
+ */
+export function replacement(quoted: string, release: Release, pending: readonly Migration[]): string {
+  const { version, fingerprint, statements } = release;
+  const run = (wanted: Statement["kind"]): string =>
+    joined(statements.filter(({ kind }) => kind === wanted).map(({ sql }) => orReplaced(sql)));
+  return `${patient(quoted)}-- numbers of transactions that are not older tell what this one has written
+select pg_current_xact_id();
+${pending.map(({ number, queueSql }) => ofQueues(number, queueSql, "")).join("")}
+${pending.map(({ functionsSql }) => functionsSql).join("\n")}
+${run("routine")}
+select generate_dispatchers();
+${dropDisappeared}${listRoutines}
+${run("setting")}
+select generate_functions(id) from queue;
+${run("right")}
+update queue set migration = ${lastMigration(release)} where migration <> ${lastMigration(release)};
+update meta
+   set version = ${literal(version)}, fingerprint = ${literal(fingerprint)}, migration = ${lastMigration(release)}, prepared = ${lastMigration(release)};
 `;
 }
+
+/** Everything by its bare name; no lock is waited for long; no queue comes or goes, and no ring grows. */
+function patient(quoted: string): string {
+  return `set local lock_timeout = '${lockTimeoutMs}ms';
+${within(quoted)}select pg_advisory_xact_lock(lock_key('registry', 0));
+`;
+}
+
+const within = (quoted: string): string => `set local search_path = ${quoted}, pg_temp;\n`;
+
+const joined = (sqls: readonly string[]): string => sqls.map((sql) => `${sql};\n`).join("\n");
+
+const ofQueues = (number: number, sql: string, filter: string): string =>
+  sql.trim() === ""
+    ? ""
+    : block(`
+declare
+  queue_id int;
+begin
+  for queue_id in select id from queue where migration < ${number}${filter} order by id loop
+    execute replace(${literal(sql)}, '<queue>', queue_id::text);
+    update queue set migration = ${number} where id = queue_id;
+  end loop;
+end`);
+
+// What this transaction has written: its own number and those of its subtransactions are the youngest.
+const isOurs = (row: string): string => `age(${row}.xmin) <= age(pg_current_xact_id()::xid)`;
+
+const routinesAndViews = `
+    select 'routine ' || p.oid::regprocedure as object, ${isOurs("p")} as is_new
+      from pg_proc p
+     where p.pronamespace = quote_ident(current_schema())::regnamespace
+       and not exists (select from queue q where p.proname like '%\\_' || q.id)
+    union all
+    select 'view ' || c.oid::regclass, ${isOurs("r")}
+      from pg_class c
+      join pg_rewrite r on r.ev_class = c.oid and r.rulename = '_RETURN'
+     where c.relkind = 'v' and c.relnamespace = quote_ident(current_schema())::regnamespace`;
+
+/** Drops what the version before had and this one has not. Others' functions in the schema stay. */
+const dropDisappeared = block(`
+declare
+  gone text;
+begin
+  for gone in
+    select o.object
+      from (${routinesAndViews}) as o
+      join meta m on o.object = any (m.routines)
+     where not o.is_new
+     -- a view may use a function
+     order by o.object desc
+  loop
+    execute 'drop ' || gone;
+  end loop;
+end`);
+
+const listRoutines = `update meta set routines = array(
+  select o.object from (${routinesAndViews}) as o where o.is_new or o.object = any (meta.routines) order by 1);
+`;
 
 /** A schema that others use is left alone: what is in Pgque's is nobody's to call or to read unless it is granted, and goes with it. */
 function refusalOfOthers(quoted: string): string {
   const schema = literal(quoted);
-  const body = `
+  return block(`
 begin
   if exists (select from pg_class where relnamespace = ${schema}::regnamespace)
      or exists (select from pg_proc where pronamespace = ${schema}::regnamespace) then
@@ -22,13 +131,17 @@ begin
       message = 'expected schema ' || ${schema} || ' to be empty or not to be there, found tables or functions in it',
       hint = 'Install into a schema of its own, such as pgque.';
   end if;
-end
-`;
-  // as a text with quotes: a dollar-quoted one could end in the name
-  return `do ${literal(body)};\n`;
+end`);
 }
 
-const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
+/** Runs PL/pgSQL. As a text with quotes: a dollar-quoted one could end in the name of a schema. */
+function block(body: string): string {
+  return `do ${literal(`${body}\n`)};\n`;
+}
+
+function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
 
 /**
  * Everything that `install` does in a database without the schema, as one script in one transaction, for a DBA or a migration
@@ -36,8 +149,7 @@ const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
  *
  * @param schema name of the schema, default `pgque`
  */
-export function script(schema: string = defaultSchema): string {
+export function script(schema: string = defaultSchema, release: Release = packagedRelease): string {
   const quoted = `"${schema.replaceAll('"', '""')}"`;
-  const all = migrations.map((migration, i) => statements(quoted, migration, i === 0)).join("\n");
-  return `-- Pgque ${schemaVersion}\nbegin;\n${all}commit;\n`;
+  return `-- Pgque ${release.version}\n${begin}${firstInstall(quoted, release)}commit;\n`;
 }

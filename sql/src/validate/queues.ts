@@ -40,7 +40,7 @@ export function queuesIn(
 /** Gives a new schema the model of a queue, and whoever has a grant of some queue one of the model. */
 export async function createModel(client: SqlClient, quoted: string, queues: readonly Queue[]): Promise<void> {
   const { id, segment, name } = model;
-  await client.query(`insert into ${quoted}.queue (id, name) values ($1, $2)`, [id, name]);
+  await client.query(`insert into ${quoted}.queue (id, name, migration) values ($1, $2, 1)`, [id, name]);
   await client.query(`select ${quoted}.create_segment_parents($1)`, [id]);
   await client.query(`select ${quoted}.create_segment($1, $2)`, [id, segment]);
   await client.query(`select ${quoted}.generate_functions($1)`, [id]);

@@ -1,8 +1,9 @@
 import { quoteIdentifier, type SqlClient } from "../client.ts";
-import { installedVersion, type SchemaOptions } from "../install.ts";
-import { migrations } from "../migrations.ts";
-import { statements } from "../script.ts";
-import { defaultSchema, schemaVersion } from "../version.ts";
+import type { SchemaOptions } from "../install.ts";
+import { packagedRelease, type Release } from "../release.ts";
+import { begin, firstInstall } from "../script.ts";
+import { fingerprintIn, versionIn } from "../steps.ts";
+import { defaultSchema } from "../version.ts";
 import { type CatalogEntry, readCatalog } from "./catalog.ts";
 import { createModel, type Queue, queuesIn, readExpected } from "./queues.ts";
 
@@ -18,6 +19,11 @@ export interface Difference {
   expected: string | null;
   /** What is there; null for what is missing. */
   found: string | null;
+}
+
+export interface ValidateOptions extends SchemaOptions {
+  /** What is compared with. Default: the package's own. */
+  release?: Release;
 }
 
 /** Written anew with every queue that comes or goes. */
@@ -41,27 +47,28 @@ const dispatchers: ReadonlySet<string> = new Set([
  * @returns what differs, by name; empty when nothing does
  * @throws Error when the schema is not there or of another version
  */
-export async function validate(client: SqlClient, options: SchemaOptions = {}): Promise<Difference[]> {
-  const { schema = defaultSchema } = options;
+export async function validate(client: SqlClient, options: ValidateOptions = {}): Promise<Difference[]> {
+  const { schema = defaultSchema, release = packagedRelease } = options;
   const quoted = await quoteIdentifier(client, schema);
-  const version = await installedVersion(client, { schema });
-  if (version !== schemaVersion) {
+  const version = await versionIn(client, quoted);
+  if (version !== release.version) {
     const found = version === null ? "nothing installed there" : `version ${version}`;
     throw new Error(
-      `expected schema ${quoted} to be of version ${schemaVersion}, which is what this package can compare with, found: ${found}`,
+      `expected schema ${quoted} to be of version ${release.version}, which is what this package can compare with, found: ${found}`,
     );
   }
-  await client.query("begin");
+  await client.query(begin);
   try {
     // what is written is the same wherever the session's path leads
     await client.query("set local search_path = ''");
-    return await compare(client, schema, quoted);
+    return await compare(client, schema, quoted, release);
   } finally {
     await client.query("rollback");
   }
 }
 
-async function compare(client: SqlClient, schema: string, quoted: string): Promise<Difference[]> {
+async function compare(client: SqlClient, schema: string, quoted: string, release: Release): Promise<Difference[]> {
+  const build = await fingerprintIn(client, quoted);
   // no queue comes or goes, no ring grows
   await client.query(`select ${quoted}.lock_queue_functions(null)`);
   const { rows: ofQueues } = await client.query(`select id, name from ${quoted}.queue`);
@@ -75,11 +82,12 @@ async function compare(client: SqlClient, schema: string, quoted: string): Promi
   );
   const names = new Map(queues.map(({ id, name }) => [id, name]));
   const regenerated = await regenerate(client, schema, quoted, queues);
-  const expected = await installAnew(client, schema, quoted, queues, roles);
+  const expected = await installAnew(client, schema, quoted, release, queues, roles);
   for (const entry of regenerated.values())
     if ((entry.queueId !== null && names.has(entry.queueId)) || dispatchers.has(entry.name))
       expected.set(entry.name, entry);
-  return [...differences(expected, found, names)].toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const all = [...otherBuild(build, release), ...differences(expected, found, names)];
+  return all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /**
@@ -109,11 +117,12 @@ async function installAnew(
   client: SqlClient,
   schema: string,
   quoted: string,
+  release: Release,
   queues: readonly Queue[],
   roles: ReadonlySet<string>,
 ): Promise<Map<string, CatalogEntry>> {
   await client.query(`alter schema ${quoted} rename to pgque_to_validate`);
-  for (const [i, migration] of migrations.entries()) await client.query(statements(quoted, migration, i === 0));
+  await client.query(firstInstall(quoted, release));
   await client.query("set local search_path = ''");
   await createModel(client, quoted, queues);
   const catalog = new Map<string, CatalogEntry>();
@@ -127,6 +136,12 @@ async function installAnew(
       )
         catalog.delete(name);
   return catalog;
+}
+
+/** Another build of the version may install the same objects, or others. */
+function* otherBuild(found: string | null, { fingerprint: expected }: Release): Generator<Difference> {
+  const kind = found === null ? "missing" : "changed";
+  if (found !== expected) yield { name: "fingerprint", kind, queue: null, expected, found };
 }
 
 function* differences(

@@ -68,7 +68,7 @@ test("refuses another version, and names both", async () => {
   await install(client);
   await client.query("update pgque.meta set version = '99.0.0'");
   await expect(install(client)).rejects.toThrow(
-    `expected schema pgque to be of version ${schemaVersion} or not there yet, found version 99.0.0`,
+    `expected schema pgque to be of version ${schemaVersion}, one that leads to it, or not there yet, found version 99.0.0`,
   );
 });
 

@@ -40,7 +40,16 @@ const admins: Role[] = ["pgque_admin"];
 
 const calls: [allowed: Role[], ...calls: string[]][] = [
   [users, "fire_schedule('s', date_trunc('second', clock_timestamp()))"],
-  [everybody, "version()", "require_queue('q')", "create_queue('q')", "backoff(1)", "wake_channel('q')", "schedules()"],
+  [
+    everybody,
+    "version()",
+    "fingerprint()",
+    "require_queue('q')",
+    "create_queue('q')",
+    "backoff(1)",
+    "wake_channel('q')",
+    "schedules()",
+  ],
   [
     senders,
     "send('q', 'x')",

@@ -7,9 +7,10 @@ import { printLine } from "../output/print.ts";
 interface Flags extends DatabaseFlags, DryFlags {}
 
 const more = `
-No superuser, no extension. An older version is brought to this one, each migration in a transaction, while its queues are in
-use. Does nothing when this version is there already, or a later one that serves, so that every deployment may run it, several
-at once too. Creates the roles SCHEMA_viewer, SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; all else works without them.
+No superuser, no extension. The schema of any older released version is brought to this one while its queues are in use: the tables of
+each queue, then all functions at once. Does nothing when this version is there already, or a later one that serves, so that every
+deployment may run it, several at once too. Fails when another build of this version is there, or a later one that does not serve.
+Creates the roles SCHEMA_viewer, SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; all else works without them.
 
 Examples:
   pgque install
@@ -17,12 +18,12 @@ Examples:
   pgque install --database-url postgres://app@localhost/app --schema queues`;
 
 const upgradeMore = `
-What install does, for a schema that is there: fails when it is not, when it is newer than this command line, or when no migration leads
-from its version to this one.
+What install does, for a schema that is there: fails when it is not, and also when it is newer than this command line and would serve. The
+version before works until the last transaction has committed. One that fails or is killed is gone on with by the next.
 
 Examples:
   pgque upgrade --dry-run
-  pgque upgrade --show-sql > upgrade.sql    the migrations, for a DBA
+  pgque upgrade --show-sql > upgrade.sql    its transactions, for a DBA
   pgque upgrade`;
 
 /** Adds `--dry-run` and `--show-sql` to a command that changes the schema. */

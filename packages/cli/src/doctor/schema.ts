@@ -1,4 +1,4 @@
-import { installedVersion, isOlder, schemaVersion, serves } from "@pgque/sql";
+import { installedFingerprint, installedVersion, isOlder, schemaFingerprint, schemaVersion, serves } from "@pgque/sql";
 import { ok, type Check, type Examination, type Finding } from "./finding.ts";
 
 /** The schema is there, and of a version that this command line can work with. */
@@ -7,7 +7,9 @@ export const schemaCheck: Check = {
   needsSchema: false,
   async run({ client, schema }) {
     try {
-      return [versionFinding(schema, await installedVersion(client, { schema }))];
+      const version = await installedVersion(client, { schema });
+      if (version !== schemaVersion) return [versionFinding(schema, version)];
+      return [buildFinding(schema, await installedFingerprint(client, { schema }))];
     } catch (error) {
       if ((error as { code?: string }).code !== "42501") throw error;
       return [
@@ -40,6 +42,17 @@ export function versionFinding(schema: string, version: string | null): Finding 
     found: `the schema is of version ${version}, this command line is for ${schemaVersion}`,
     why: older ? "clients of this version refuse an older schema" : "this command line may not know what it looks at",
     mend: [older ? install : `-- use the pgque package of version ${version}`],
+  };
+}
+
+/** What the build of a schema of this version means to this package; null: it does not say. */
+function buildFinding(schema: string, build: string | null): Finding {
+  if (build === schemaFingerprint) return versionFinding(schema, schemaVersion);
+  return {
+    severity: "warning",
+    found: `schema ${JSON.stringify(schema)} is another build of version ${schemaVersion}: ${build ?? "without a fingerprint"}, not ${schemaFingerprint}`,
+    why: "a function or a table may not be as this command line knows it",
+    mend: [`-- pgque validate --schema ${JSON.stringify(schema)}   says what differs`],
   };
 }
 

@@ -14,9 +14,9 @@ export function describePlan({ found, version, steps }: Plan, place: string, { s
       ? `Nothing to do: Pgque ${found} is there already, in ${place}.`
       : found === null
         ? `Would install Pgque ${version} in ${place}. Nothing was done.`
-        : `Would bring Pgque ${found} to ${version} in ${place}, by ${counted(steps.length, "migration")}. Nothing was done.`;
+        : `Would bring Pgque ${found} to ${version} in ${place}, by ${counted(steps.length, "transaction")}. Nothing was done.`;
   if (!showSql) return what;
-  const scripts = steps.map((step) => `-- ${step.version}\nbegin;\n${step.sql}commit;\n`);
+  const scripts = steps.map((step) => `-- ${step.what}\n${step.sql}`);
   // a comment, so that all of it can be given to psql
   return [`-- ${what}`, ...scripts].join("\n");
 }

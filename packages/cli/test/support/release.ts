@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { onTestFinished } from "vitest";
-import { type Migration, schemaVersion } from "@pgque/sql";
+import { type Release, schemaVersion } from "@pgque/sql";
 import { type Ended, Running } from "./pgque.ts";
 
 /** The command as a later version of Pgque would ship it. */
-export interface Release {
+export interface LaterCommand {
   start: (args: string[], env: Record<string, string>) => Running;
   run: (args: string[], env: Record<string, string>) => Promise<Ended>;
 }
@@ -15,11 +15,8 @@ export interface Release {
 const cli = path.resolve(import.meta.dirname, "../..");
 const sql = path.resolve(fileURLToPath(import.meta.resolve("@pgque/sql")), "../..");
 
-/**
- * A release that is still to come: the packages as they are built, copied into a folder of their own, where the schema's has further
- * migrations and the version of the last. All else of it is what users run.
- */
-export async function release(further: readonly Migration[]): Promise<Release> {
+/** The packages as they are built, copied into a folder of their own, where the schema's is of another release. All else is what users run. */
+export async function release(later: Release): Promise<LaterCommand> {
   const modules = path.join(await mkdtemp(path.join(tmpdir(), "pgque-release-")), "node_modules");
   onTestFinished(() => rm(path.dirname(modules), { recursive: true, force: true }));
   await mkdir(path.join(modules, "@pgque"), { recursive: true });
@@ -31,13 +28,14 @@ export async function release(further: readonly Migration[]): Promise<Release> {
   const dist = path.join(modules, "@pgque/sql/dist");
   const versionFile = path.join(dist, "version.js");
   const version = await readFile(versionFile, "utf8");
-  await writeFile(versionFile, version.replace(`"${schemaVersion}"`, `"${further.at(-1)?.version}"`));
+  await writeFile(versionFile, version.replace(`"${schemaVersion}"`, JSON.stringify(later.version)));
+  const { fingerprint, firstVersion, statements, migrations } = later;
+  const parts = Object.entries({ fingerprint, firstVersion, statements, migrations });
   await writeFile(
-    path.join(dist, "migrations.js"),
-    `import { initialSchema } from "./initial-schema.gen.js";
-export const migrations = [{ version: "${schemaVersion}", sql: initialSchema }, ...${JSON.stringify(further)}];`,
+    path.join(dist, "release.gen.js"),
+    parts.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`).join(""),
   );
-  const start: Release["start"] = (args, env) =>
+  const start: LaterCommand["start"] = (args, env) =>
     new Running(args, env, undefined, "", path.join(modules, "pgque/bin/pgque.js"));
   return { start, run: (args, env) => start(args, env).ended };
 }
