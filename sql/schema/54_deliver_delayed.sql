@@ -48,14 +48,22 @@ begin
 end
 $$;
 
--- The delayed tables that are not empty.
+-- The delayed tables that are not empty. A loop, whose expressions a session keeps: maintenance asks every second.
 create function filled_delayed_tables() returns setof text
-language sql
+language plpgsql
 volatile
 set search_path from current
-begin atomic
-  select source from unnest(delayed_tables()) as t(source) where pg_relation_size(relation(source)) > 0;
-end;
+as $$
+declare
+  source text;
+begin
+  foreach source in array delayed_tables() loop
+    if pg_relation_size(relation(source)) > 0 then
+      return next source;
+    end if;
+  end loop;
+end
+$$;
 
 -- The batches in which the lanes of ordered consumers wait, of one consumer or all, and until when.
 create function waiting_batches(queue_id int, consumer_id int) returns table (batch_id bigint, waits_until timestamptz)
