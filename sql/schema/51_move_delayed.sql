@@ -142,6 +142,7 @@ declare
   new delayed_position := old;
   seen constant pg_snapshot := coalesce((old).late_snapshot, snapshot_now());
   page record;
+  early tid[];
 begin
   page := delayed_page(source, late_rows(source), old, seen, due_by, max_rows, max_bytes);
   if page.rows > 0 and page.more then
@@ -165,6 +166,14 @@ begin
   moved := page.rows;
   bytes := page.bytes;
   more := page.more;
+  if moved > 0 and target is null and page.last_due_at > due_by and source <> delayed_table('near') then
+    -- late rows of a table that is being collected, whose point lies ahead of now: those that are not due go where the collector takes the others
+    select array_agg(r.tid) filter (where r.due_at > due_by),
+           array_agg(r.tid) filter (where r.due_at <= due_by), array_agg(r.queue_uid) filter (where r.due_at <= due_by)
+      into early, page.tids, page.queue_uids
+      from unnest(page.tids, page.due_ats, page.queue_uids) as r(tid, due_at, queue_uid);
+    perform write_moved(source, 'near', early, null);
+  end if;
   if moved > 0 then
     perform write_moved(source, target, page.tids, page.queue_uids);
   end if;
@@ -182,7 +191,8 @@ $$;
 -- The length of a payload is known without reading it.
 create function delayed_page(
   source text, source_rows text, "position" delayed_position, seen pg_snapshot, due_by timestamptz, max_rows int, max_bytes bigint,
-  out rows bigint, out bytes bigint, out more boolean, out last_due_at timestamptz, out last_seq bigint, out tids tid[], out queue_uids bigint[]
+  out rows bigint, out bytes bigint, out more boolean, out last_due_at timestamptz, out last_seq bigint, out tids tid[], out due_ats timestamptz[],
+  out queue_uids bigint[]
 )
 language plpgsql
 volatile
@@ -206,11 +216,11 @@ begin
     )
     select count(*), coalesce(sum(p.bytes), 0), count(*) = $4 or count(*) < (select count(*) from first_rows),
            (array_agg(p.due_at order by p.due_at desc, p.seq desc))[1], (array_agg(p.seq order by p.due_at desc, p.seq desc))[1],
-           array_agg(p.ctid order by p.due_at, p.seq), array_agg(p.queue_uid order by p.due_at, p.seq)
+           array_agg(p.ctid order by p.due_at, p.seq), array_agg(p.due_at order by p.due_at, p.seq), array_agg(p.queue_uid order by p.due_at, p.seq)
       from picked p
      where $3 is not null
   $sql$, source_rows)
-    into rows, bytes, more, last_due_at, last_seq, tids, queue_uids
+    into rows, bytes, more, last_due_at, last_seq, tids, due_ats, queue_uids
     using "position", seen, due_by, max_rows, max_bytes;
 end
 $$;

@@ -256,6 +256,22 @@ describe("a table that has mostly been moved", () => {
     expect(await drain(a)).toEqual([...left, "sender"]);
   });
 
+  test("delivers no message early of a sender that committed after it was collected", async () => {
+    await b.query("begin");
+    await sendLater(b, "late", { delay: "30 min" });
+    await sendLater(a, "later", { delay: "40 min" });
+    await a.query("select setval('pgque.delayed_near_pointer', pgque.pointer_to(1))");
+    await a.query("select pgque.collect_delayed('near')");
+    expect([await rows("delayed_near_0"), await rows("delayed_near_1")]).toEqual([1, 1]);
+    await b.query("commit");
+    await a.query("select pgque.deliver_due()");
+    expect(await drain(a)).toEqual([]);
+    await maintain(a);
+    expect([await rows("delayed_near_0"), await rows("delayed_near_1")]).toEqual([0, 2]);
+    await a.query("select pgque.deliver_delayed('q')");
+    expect(await drain(a)).toEqual(["late", "later"]);
+  });
+
   test("is not truncated while somebody reads it, and holds up nobody", async () => {
     const left = await mostlyMoved();
     await b.query("begin; lock table pgque.delayed_near_0 in access share mode");
