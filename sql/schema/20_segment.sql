@@ -113,6 +113,7 @@ begin
   $ddl$), queue_id);
   perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(0));
   perform setval(relation(format('lock_attempts_%s', queue_id)), 0);
+  perform withhold(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,rest}'::text[]) as kind));
   -- nothing has happened, and nothing is to be done: see 59_rest.sql
   perform setval(relation(format('rest_%s', queue_id)), 4294967295 << 31);
 end
@@ -142,6 +143,7 @@ begin
       alter table {schema}.%1$s_%2$s attach partition {schema}.%1$s_%2$s_%3$s for values in (%3$s);
     $ddl$), kind, queue_id, segment);
   end loop;
+  perform withhold(array(select format('%s_%s_%s', of_kind, queue_id, segment) from unnest('{message,batch,outcome}'::text[]) as of_kind));
 end
 $$;
 

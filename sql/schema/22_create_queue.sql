@@ -40,6 +40,7 @@ begin
     perform create_segment(new_id, segment);
   end loop;
   perform generate_functions(new_id);
+  perform withhold(array(select format('%s_%s', kind, new_id) from unnest('{send,send_batch,receive,ack,lane_of}'::text[]) as kind));
   perform generate_dispatchers();
   perform grant_to_roles(new_id);
   return 1;

@@ -14,8 +14,8 @@ set local statement_timeout = 0;
 
 /** A first install, inside an open transaction. `quoted`: the schema's name, quoted as an identifier. */
 export function firstInstall(quoted: string, release: Release): string {
-  return `create schema if not exists ${quoted};
-${refusalOfOthers(quoted)}${within(quoted)}
+  return `${refusalOfOthers(quoted)}create schema if not exists ${quoted};
+${within(quoted)}
 ${joined(release.statements.map(({ sql }) => sql))}
 insert into meta (version, fingerprint, migration, prepared)
 values (${literal(release.version)}, ${literal(release.fingerprint)}, ${lastMigration(release)}, ${lastMigration(release)});
@@ -50,7 +50,7 @@ ${pending.map(({ number, queueSql }) => ofQueues(number, queueSql, "")).join("")
 ${pending.map(({ functionsSql }) => functionsSql).join("\n")}
 ${run("routine")}
 select generate_dispatchers();
-${dropDisappeared}${listRoutines}
+${dropDisappeared}${withholdNew}${listRoutines}
 ${run("setting")}
 select generate_functions(id) from queue;
 ${run("right")}
@@ -115,21 +115,48 @@ begin
   end loop;
 end`);
 
+/** Takes from others what default privileges have given them on routines that the version before had not. */
+const withholdNew = `select withhold(array_agg(p.proname), array_agg(p.oid::regprocedure))
+  from (${routinesAndViews}) as o
+  join pg_proc p on o.object = 'routine ' || p.oid::regprocedure
+ where o.is_new and not exists (select from meta m where o.object = any (m.routines));
+`;
+
 const listRoutines = `update meta set routines = array(
   select o.object from (${routinesAndViews}) as o where o.is_new or o.object = any (meta.routines) order by 1);
 `;
 
-/** A schema that others use is left alone: what is in Pgque's is nobody's to call or to read unless it is granted, and goes with it. */
+/**
+ * A schema that others use, own or can create in is left alone. What is in Pgque's is nobody's to call or to read unless it is granted, and
+ * goes with it; and a function that overloads one of Pgque's would run with the owner's rights.
+ */
 function refusalOfOthers(quoted: string): string {
   const schema = literal(quoted);
   return block(`
+declare
+  of_schema pg_namespace;
+  open_to text;
 begin
-  if exists (select from pg_class where relnamespace = ${schema}::regnamespace)
-     or exists (select from pg_proc where pronamespace = ${schema}::regnamespace) then
+  select n.* into of_schema from pg_namespace n where n.oid = to_regnamespace(${schema});
+  if exists (
+    select from pg_depend d
+     where d.refclassid = 'pg_namespace'::regclass and d.refobjid = of_schema.oid and d.classid <> 'pg_default_acl'::regclass
+  ) then
     raise exception using
       errcode = 'PQ004',
-      message = 'expected schema ' || ${schema} || ' to be empty or not to be there, found tables or functions in it',
+      message = 'expected schema ' || ${schema} || ' to be empty or not to be there, found objects in it',
       hint = 'Install into a schema of its own, such as pgque.';
+  end if;
+  select string_agg(distinct coalesce(quote_ident(r.rolname), 'PUBLIC'), ', ') into open_to
+    from aclexplode(of_schema.nspacl) g
+    left join pg_roles r on r.oid = g.grantee
+   where g.privilege_type = 'CREATE' and g.grantee <> of_schema.nspowner;
+  if of_schema.nspowner <> current_user::regrole or open_to is not null then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected schema %s to be owned by %I and no other role to hold CREATE on it, found it %s', ${schema}, current_user,
+        case when open_to is null then 'owned by ' || of_schema.nspowner::regrole else 'open to CREATE by ' || open_to end),
+      hint = 'Install into a schema that does not exist yet: who can create in it can add functions that the owner runs.';
   end if;
 end`);
 }

@@ -71,6 +71,29 @@ describe("schema", () => {
     expect(await ills("maintenance")).toEqual([]);
   });
 
+  test("roles that can create in the schema, or own a function there, are named, with the statements that end it", async () => {
+    await client.query(
+      "drop role if exists builder; create role builder; grant create on schema pgque to builder, public",
+    );
+    await client.query("set role builder; create function pgque.mine() returns int language sql return 1; reset role");
+    const told = await ills("rights");
+    expect(told.map(({ severity, found }) => [severity, found])).toEqual([
+      ["problem", "PUBLIC holds CREATE on schema pgque"],
+      ["problem", "function pgque.mine() belongs to role builder"],
+      ["problem", "role builder holds CREATE on schema pgque"],
+    ]);
+    for (const one of told) await client.query(statementsOf(one));
+    expect(await ills("rights")).toEqual([]);
+    await client.query("alter schema pgque owner to builder");
+    const [owner] = await ills("rights");
+    expect(owner).toMatchObject({
+      severity: "problem",
+      found: expect.stringContaining("role builder owns schema pgque"),
+    });
+    await client.query(statementsOf(owner as Told));
+    expect(await ills("rights")).toEqual([]);
+  });
+
   test("a role that may not look is told which grant it needs", async () => {
     await client.query("drop role if exists stranger; create role stranger login password 'secret'");
     const url = new URL(database.url);

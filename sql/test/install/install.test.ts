@@ -1,4 +1,4 @@
-import { install, installedVersion, schemaVersion, script, uninstall } from "@pgque/sql";
+import { install, installedVersion, packagedRelease, schemaVersion, script, uninstall } from "@pgque/sql";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
@@ -28,7 +28,7 @@ test("a schema that others use is left alone, an empty one is taken", async () =
   for (const schema of ["app", "calls"])
     await expect(install(client, { schema })).rejects.toMatchObject({
       code: "PQ004",
-      message: `expected schema ${schema} to be empty or not to be there, found tables or functions in it`,
+      message: `expected schema ${schema} to be empty or not to be there, found objects in it`,
     });
   await expect(client.query(script("app"))).rejects.toMatchObject({ code: "PQ004" });
   await client.query("rollback");
@@ -74,8 +74,9 @@ test("refuses another version, and names both", async () => {
 
 test("an install that fails leaves nothing behind", async () => {
   await client.query("create schema pgque");
-  await client.query("create domain pgque.caller as text");
-  await expect(install(client)).rejects.toThrow('"caller" already exists');
+  const broken = { file: "99_broken.sql", kind: "object", sql: "select 1 / 0" } as const;
+  const release = { ...packagedRelease, statements: [...packagedRelease.statements, broken] };
+  await expect(install(client, { release })).rejects.toThrow("division by zero");
   const { rows } = await client.query("select from pg_class where relnamespace = 'pgque'::regnamespace");
   expect(rows).toEqual([]);
 });

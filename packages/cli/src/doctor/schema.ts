@@ -78,7 +78,11 @@ export const rightsCheck: Check = {
         },
       ];
     }
-    return [sessionsFinding(row.role, row.sees), ...(await rolesFinding(client, quoted))];
+    return [
+      sessionsFinding(row.role, row.sees),
+      ...(await rolesFinding(client, quoted)),
+      ...(await creatorFindings(client, schema)),
+    ];
   },
 };
 
@@ -107,6 +111,40 @@ async function rolesFinding(client: Examination["client"], quoted: string): Prom
           mend: [`select ${quoted}.create_roles()`],
         },
   );
+}
+
+/** Roles other than the owner that can create in the schema, or own something there. */
+async function creatorFindings(client: Examination["client"], schema: string): Promise<Finding[]> {
+  const { rows } = await client.query<{ found: string; mend: string }>(
+    `with of_schema as (
+       select n.* from pg_namespace n where n.nspname = $1
+     ),
+     -- whoever installs owns what is installed
+     installer as (
+       select p.proowner as oid from pg_proc p join of_schema n on n.oid = p.pronamespace and p.proname = 'create_queue' limit 1
+     )
+     select format('%s holds CREATE on schema %I', case when g.grantee = 0 then 'PUBLIC' else 'role ' || g.grantee::regrole end, n.nspname) as found,
+            format('revoke create on schema %I from %s', n.nspname, case when g.grantee = 0 then 'public' else g.grantee::regrole::text end) as mend
+       from of_schema n
+      cross join installer i
+      cross join lateral aclexplode(n.nspacl) g
+      where g.privilege_type = 'CREATE' and g.grantee not in (n.nspowner, i.oid)
+     union
+     select format('role %s owns schema %I, and role %s what is in it', n.nspowner::regrole, n.nspname, i.oid::regrole),
+            format('alter schema %I owner to %s', n.nspname, i.oid::regrole)
+       from of_schema n
+      cross join installer i
+      where n.nspowner <> i.oid
+     union
+     select format('function %s belongs to role %s', p.oid::regprocedure, p.proowner::regrole), format('drop function %s', p.oid::regprocedure)
+       from of_schema n
+      cross join installer i
+       join pg_proc p on p.pronamespace = n.oid and p.proowner <> i.oid
+      order by 1`,
+    [schema],
+  );
+  const why = "who can create a function in the schema can overload one that Pgque calls with the owner's rights";
+  return rows.map(({ found, mend }) => ({ severity: "problem", found, why, mend: [mend] }));
 }
 
 async function grantViewer(client: Examination["client"], schema: string): Promise<string> {
