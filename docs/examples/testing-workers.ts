@@ -6,7 +6,7 @@ import { retry, Worker } from "@pgque/worker";
 import { fireSchedules, manualClock } from "@pgque/worker/testing";
 import { z } from "zod";
 
-const orders = defineQueue("orders", { payload: z.object({ orderId: z.number().int() }) });
+const orders = defineQueue("orders", { payload: z.object({ orderId: z.number().int() }), maxRetries: 5 });
 const reports = defineQueue("reports", { payload: z.object({ day: z.string() }), maxRetries: 3 });
 
 const queues = await testPgque(process.env["DATABASE_URL"]);

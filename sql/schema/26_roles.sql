@@ -32,7 +32,7 @@ begin atomic
   }'::text[]), 'receive'
   union all
   select unnest('{
-    queue_status,consumer_status,segment_status,worker_status,maintenance_status,maintenance_problems,lost_batches,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    queue_status,consumer_status,segment_status,worker_status,maintenance_status,maintenance_problems,lost_batches,waiting_lanes,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
     queue_settings,consumer_settings,peek,follow,find_message,dead_letters
   }'::text[]), 'view'
   union all

@@ -1,4 +1,4 @@
--- What shows that nobody calls maintain, or that the schema is not this cluster's: for `pgque doctor`. Read only.
+-- What shows that nobody calls maintain, that the schema is not this cluster's, or that lanes wait: for `pgque doctor`. Read only.
 
 -- Heartbeats' tables are moved on every ten minutes by whoever calls maintain, and by nobody else. So the time of the last move says when
 -- maintenance was seen, some ten minutes more or less.
@@ -64,5 +64,37 @@ begin
        and (b.worker is null or not is_alive(b.worker))
      group by q.name, c.name
      order by q.name, c.name;
+end
+$$;
+
+-- One row an ordered consumer that blocks and has lanes that wait behind a message that failed or is snoozed. wait: the longest of these waits,
+-- from its beginning to its end, or until now if that is over. waits_until: when the last of them ends.
+create function waiting_lanes() returns table (queue_name text, consumer text, lanes int, wait interval, waits_until timestamptz)
+language plpgsql
+volatile
+security definer
+set search_path from current
+set enable_seqscan = off
+set enable_sort = off
+as $$
+declare
+  blocking record;
+begin
+  for blocking in
+    select q.id as queue_id, q.name as queue, q.lanes, c.id, c.name
+      from queue q
+      join consumer c on c.queue_id = q.id
+     where c.mode = 'ordered' and c.on_failure = 'block'
+     order by q.name, c.name
+  loop
+    return query execute format(qualified($sql$
+      select $1, $2, count(*)::int, max(greatest(b.waits_until, clock_timestamp()) - b.created_at), max(b.waits_until)
+        from generate_series(0, $3 - 1) as l(lane)
+       cross join lateral (select * from {schema}.batch_%1$s b where b.consumer_id = $4 and b.lane = l.lane order by b.n desc limit 1) b
+       where b.waits_until is not null
+         and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
+      having count(*) > 0
+    $sql$), blocking.queue_id) using blocking.queue, blocking.name, blocking.lanes, blocking.id;
+  end loop;
 end
 $$;

@@ -94,6 +94,7 @@ describe.each(stock)("on PostgreSQL $major as Debian ships it", ({ bin, folders 
         "select pgque.redrive('q 1')",
         `select * from pgque.find_message('q 1', ${one.ids[0] ?? 0})`,
         "select * from pgque.maintenance_status(), pgque.lost_batches()",
+        "select * from pgque.waiting_lanes()",
       );
     }
     // one that is: so this would see it

@@ -207,6 +207,41 @@ describe("queues", () => {
     expect(await ills("consumers", "--lag", "0s")).toMatchObject([{ severity: "problem" }]);
   });
 
+  test("lanes that wait for long behind a message that failed are told", async () => {
+    await client.query(`select pgque.create_queue('accounts', '{"lane_by": "key", "lanes": 4}')`);
+    for (const [name, how] of [
+      ["ledger", "block"],
+      ["mirror", "skip"],
+    ])
+      await client.query(
+        `select pgque.subscribe('accounts', '${name}', '{"mode": "ordered", "from": "earliest", "on_failure": "${how}"}')`,
+      );
+    await client.query(
+      `select pgque.send('accounts', 't', 'x', '{"key": "a"}'), pgque.send('accounts', 't', 'y', '{"key": "a"}')`,
+    );
+    const fail = async (consumer: string): Promise<void> => {
+      const { rows } = await client.query("select batch_id, message_id from pgque.receive_messages('accounts', $1)", [
+        consumer,
+      ]);
+      await client.query("select pgque.nack($1, $2::bigint[], retry_after => '10 min')", [
+        rows[0].batch_id,
+        [rows[0].message_id],
+      ]);
+    };
+    await fail("ledger");
+    await fail("mirror");
+    expect(await ills("consumers", "--lag", "11m")).toEqual([]);
+    expect(await ills("consumers", "--lag", "9m")).toMatchObject([
+      {
+        severity: "warning",
+        found: expect.stringMatching(
+          /^consumer "ledger" of queue "accounts": 1 lane waits behind a message that failed or is snoozed, for 10m/,
+        ),
+        mend: expect.arrayContaining([expect.stringContaining("change_queue('accounts', ")]),
+      },
+    ]);
+  });
+
   test("a segment that a consumer keeps is told once it has for long", async () => {
     await client.query("select pgque.maintain()");
     expect(await ills("rotation")).toEqual([]);

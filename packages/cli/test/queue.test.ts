@@ -46,7 +46,7 @@ test("show says what is known of a queue, for a person and for a program", async
   expect(await json("queue", "show", "shown")).toMatchObject({
     queue: "shown",
     paused: false,
-    settings: { maxRetries: 5, maxLagMs: null },
+    settings: { maxRetries: 20, maxLagMs: null },
     consumers: [{ consumer: "reader", depth: 1, oldestAt: expect.stringMatching(/Z$/) }],
     segments: [{ isCurrent: true }, {}, {}],
   });

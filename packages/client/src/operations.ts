@@ -10,7 +10,7 @@ import { createQueue } from "./functions/queues.ts";
 import * as upkeep from "./functions/runtime.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
 import type { MessageOf, MessageTypes } from "./queue/message-types.ts";
-import { sqlOptions } from "./queue/queue-options.ts";
+import { settingsOfNew, sqlOptions } from "./queue/queue-options.ts";
 import type { Batch } from "./receive/batch.ts";
 import type { ReceiveOptions } from "./receive/receive-options.ts";
 import { batches, defaultConsumer, receive } from "./receive/receive.ts";
@@ -69,12 +69,7 @@ export class Operations {
   async ensure(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
     refuse("ensure", problemsOf(options, callChecks));
     const { name: queueName, options: settings } = queueOf("ensure", queue);
-    return createQueue(
-      this.#db,
-      queueName,
-      sqlOptions({ ...settings, payloadBytesMax: settings.payloadBytesMax ?? 1_048_576 }),
-      options.signal,
-    );
+    return createQueue(this.#db, queueName, sqlOptions(settingsOfNew(settings)), options.signal);
   }
 
   /**

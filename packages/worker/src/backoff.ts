@@ -11,7 +11,8 @@ export function retryAfterMs(message: Message, error: unknown, options: RetryOpt
   // from attempt 1025 on the factor is infinite, and infinite times nothing is not a number
   const factor = retryBackoff === "exponential" ? Math.min(Number.MAX_VALUE, 2 ** (message.attempt - 1)) : 1;
   const grown = retryMinMs * factor;
-  return Math.round(Math.min(retryMaxMs, grown) * (retryJitter ? Math.random() : 1));
+  // equal jitter: with full jitter the sum of all waits, which is the outage that is survived, could be anything
+  return Math.round(Math.min(retryMaxMs, grown) * (retryJitter ? 0.5 + Math.random() / 2 : 1));
 }
 
 /** What the application's function says; one that fails or says nonsense must not lose the message. */

@@ -77,7 +77,7 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   retryBackoff?: "exponential" | "fixed" | ((attempt: number, error: unknown, message: Message) => number) | undefined;
   /** … never longer than this, … `retryMinMs` to 86400000 (a day). Default: 3600000 (an hour). */
   retryMaxMs?: number | undefined;
-  /** … and, if so, times a random number from 0 to 1, so that what failed together does not come back together. Default: true. */
+  /** … and, if so, times a random number from 0.5 to 1, so that what failed together does not come back together. Default: true. */
   retryJitter?: boolean | undefined;
   /**
    * How long the worker waits for the database to answer a call, in milliseconds. Then the call is cancelled, its connection given up and the

@@ -1,7 +1,29 @@
-import type { Message } from "@pgque/client";
-import { expect, test, vi } from "vitest";
+import { type Message, Pgque } from "@pgque/client";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { freshDatabase } from "../../../test/support/database.ts";
 import { retryAfterMs } from "#src/backoff";
+import { resolveOptions } from "#src/options";
 import { silent } from "./support/worker.ts";
+
+test("with all defaults the retries of a message outlast an outage of four and a half hours, and end within ten", async () => {
+  const database = await freshDatabase();
+  onTestFinished(() => database.drop());
+  const pgque = new Pgque(database.pool());
+  await pgque.ensure("orders");
+  const { maxRetries } = await pgque.queues.settings("orders");
+  const options = resolveOptions(() => undefined, {});
+  const hoursWith = (random: number): number => {
+    const chance = vi.spyOn(Math, "random").mockReturnValue(random);
+    const waits = Array.from({ length: maxRetries ?? 0 }, (_, i) =>
+      retryAfterMs({ attempt: i + 1 } as Message, new Error("no"), options),
+    );
+    chance.mockRestore();
+    return waits.reduce((sum, ms) => sum + ms, 0) / 3_600_000;
+  };
+  expect(maxRetries).toBe(20);
+  expect(hoursWith(0)).toBeCloseTo(4.57, 2);
+  expect(hoursWith(1 - Number.EPSILON)).toBeCloseTo(9.14, 2);
+});
 
 test.each([
   [0, 1, 0],

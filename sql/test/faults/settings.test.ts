@@ -75,6 +75,7 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
     "worker_status()",
     "maintenance_status()",
     "lost_batches()",
+    "waiting_lanes()",
     "schedules()",
     "queue_settings('q')",
     "consumer_settings('q')",

@@ -133,6 +133,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "maintenance_status()",
     "maintenance_problems()",
     "lost_batches()",
+    "waiting_lanes()",
     "status()",
     "get_queue_info('q')",
     "get_consumer_info('q')",

@@ -13,6 +13,15 @@ interface Consumer {
   paused: boolean;
 }
 
+/** The longest wait of a consumer's lanes. */
+interface WaitingLanes {
+  queue_name: string;
+  consumer: string;
+  lanes: number;
+  wait_ms: number;
+  left_ms: number;
+}
+
 /** Consumers that do not keep up, or for whom nobody receives. */
 export const consumersCheck: Check = {
   name: "consumers",
@@ -23,8 +32,17 @@ export const consumersCheck: Check = {
               extract(epoch from clock_timestamp() - received_at)::float8 * 1000 as unreceived_ms, in_flight::float8, paused, estimated
          from ${quoted}.consumer_status()`,
     );
+    const { rows: waiting } = await client.query<WaitingLanes>(
+      `select queue_name, consumer, lanes, extract(epoch from wait)::float8 * 1000 as wait_ms,
+              extract(epoch from waits_until - clock_timestamp())::float8 * 1000 as left_ms
+         from ${quoted}.waiting_lanes()`,
+    );
     if (rows.length === 0) return [ok("there is no consumer")];
-    const worse = rows.map((row) => consumerFinding(row, lagMs, quoted, (name) => client.escapeLiteral(name)));
+    const literal = (name: string): string => client.escapeLiteral(name);
+    const worse = [
+      ...rows.map((row) => consumerFinding(row, lagMs, quoted, literal)),
+      ...waiting.filter(({ wait_ms }) => wait_ms >= lagMs).map((row) => waitingFinding(row, quoted, literal)),
+    ];
     const lagging = worse.filter(({ severity }) => severity !== "ok");
     return lagging.length > 0
       ? lagging
@@ -66,5 +84,20 @@ function consumerFinding(of: Consumer, lagMs: number, quoted: string, literal: (
     found: `${found}; ${showCount(of.in_flight)} in flight`,
     why: "its workers are slower than what is sent",
     mend: ["-- run more workers, or with a higher concurrency"],
+  };
+}
+
+/** Never more than a warning: the message is tried again by itself. */
+function waitingFinding(of: WaitingLanes, quoted: string, literal: (name: string) => string): Finding {
+  const lanes = of.lanes === 1 ? "1 lane waits" : `${of.lanes} lanes wait`;
+  const left = of.left_ms > 0 ? `${showAge(of.left_ms)} are left` : "the time is over, and nobody receives";
+  return {
+    severity: "warning",
+    found: `consumer ${JSON.stringify(of.consumer)} of queue ${JSON.stringify(of.queue_name)}: ${lanes} behind a message that failed or is snoozed, for ${showAge(of.wait_ms)}; ${left}`,
+    why: "the consumer blocks: the later messages of these keys are handled when that one is, or is a dead letter",
+    mend: [
+      "-- mend what the handler fails at; or give it up sooner, with a lower max_retries of the queue:",
+      `-- select ${quoted}.change_queue(${literal(of.queue_name)}, '{"max_retries": 5}')`,
+    ],
   };
 }

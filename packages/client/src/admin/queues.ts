@@ -33,7 +33,7 @@ export interface DeliverDelayedOptions extends CallOptions {
   consumer?: string | undefined;
 }
 
-/** What can be changed of a queue. Null: the default again. */
+/** What can be changed of a queue. Null: the default of SQL. */
 export type QueueChanges = { [Name in keyof QueueOptions]?: QueueOptions[Name] | null };
 
 /** Every setting of a queue; null: none, such as no limit. */

@@ -2,7 +2,10 @@ import { boolean, integer, oneOf, type Check } from "../validation/options.ts";
 
 /** Settings of a queue. They take effect when the queue is created; one that exists keeps its own: see `pgque.queues.change`. */
 export interface QueueOptions {
-  /** A message is delivered at most this often again, then becomes a dead letter. 0 to 32000. Default: 5. */
+  /**
+   * A message is delivered at most this often again, then becomes a dead letter. 0 to 32000. Default: 20, which outlasts an outage of four and a
+   * half hours with a worker's default backoff; 5 for a queue created in SQL.
+   */
   maxRetries?: number | undefined;
   /** A message that has ended so many processes becomes a dead letter. 1 to 1000. Default: 3. */
   maxCrashes?: number | undefined;
@@ -36,6 +39,18 @@ export interface QueueOptions {
   lowestFirstEvery?: number | undefined;
   /** Whether messages may be sent with `expiresAfterMs` or `expiresAt`. Default: false. */
   expiry?: boolean | undefined;
+}
+
+/** What `ensure` gives a queue whose definition does not say. SQL's own defaults are PgQue's. */
+const ensureDefaults = { maxRetries: 20, payloadBytesMax: 1_048_576 } as const satisfies QueueOptions;
+
+/** The settings with which `ensure` creates a queue. */
+export function settingsOfNew(options: QueueOptions): QueueOptions {
+  return {
+    ...options,
+    maxRetries: options.maxRetries ?? ensureDefaults.maxRetries,
+    payloadBytesMax: options.payloadBytesMax ?? ensureDefaults.payloadBytesMax,
+  };
 }
 
 export const queueChecks: Record<keyof QueueOptions, Check> = {

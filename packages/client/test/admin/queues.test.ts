@@ -134,7 +134,7 @@ test("what waits is delivered before its time: all of it, by a time, the earlies
   expect((await failure(pgque.queues.deliverDelayed(q, { consumer: "nobody" }))).code).toBe("CONSUMER_NOT_FOUND");
   const wrong = await failure(pgque.queues.deliverDelayed(q, { until: new Date("x"), withinMs: -1 }));
   expect(wrong.details.problems).toHaveLength(2);
-  expect(await pgque.runtime.maxRetries(q)).toBe(5);
+  expect(await pgque.runtime.maxRetries(q)).toBe(20);
   await pgque.queues.drop(q, { force: true });
 });
 

@@ -10,9 +10,12 @@ import {
 } from "@pgque/worker";
 import { onTestFinished } from "vitest";
 
-/** A queue of the test's own, that is created and has the consumer `default`, so that what is sent before a worker starts waits for it. */
+/**
+ * A queue of the test's own, that is created and has the consumer `default`, so that what is sent before a worker starts waits for it. What fails
+ * for good is a dead letter soon.
+ */
 export async function freshQueue(pgque: Pgque, options: Parameters<typeof defineQueue>[1] = {}): Promise<Queue> {
-  const queue = defineQueue(`q-${randomBytes(4).toString("hex")}`, options);
+  const queue = defineQueue(`q-${randomBytes(4).toString("hex")}`, { maxRetries: 5, ...options });
   await pgque.ensure(queue);
   await pgque.subscribe(queue, "default");
   return queue;
