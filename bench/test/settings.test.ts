@@ -21,7 +21,7 @@ test.each<[BenchOptions, string]>([
 test.each<[EngineOptions, string]>([
   [
     { figures: ["speed"] },
-    "expected `figures` to be some of send, finish, wal, idle, latency, backlog, ring, rotation, queues, features, settle, got: speed",
+    "expected `figures` to be some of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle, got: speed",
   ],
   [{ figures: [] }, "got: nothing"],
   [{ repeat: 0 }, "expected `repeat` to be an integer from 1 to 100, got: 0"],

@@ -4,6 +4,7 @@ import type { Figure } from "./figure.ts";
 import { finish } from "./finish.ts";
 import { idle } from "./idle.ts";
 import { latency } from "./latency.ts";
+import { memory } from "./memory.ts";
 import { queues } from "./queues.ts";
 import { ring } from "./ring.ts";
 import { rotation } from "./rotation.ts";
@@ -12,7 +13,20 @@ import { settle } from "./settle.ts";
 import { wal } from "./wal.ts";
 
 /** In the order of the report. */
-export const figures: Figure[] = [send, finish, wal, idle, latency, backlog, ring, rotation, queues, features, settle];
+export const figures: Figure[] = [
+  send,
+  finish,
+  wal,
+  idle,
+  latency,
+  backlog,
+  ring,
+  rotation,
+  queues,
+  memory,
+  features,
+  settle,
+];
 
 export const figureNames = figures.map(({ name }) => name);
 

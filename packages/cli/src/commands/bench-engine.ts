@@ -4,7 +4,7 @@ import { scenarioCommand } from "./bench-scenario.ts";
 
 const description =
   "Measure the engine itself, each figure against the target set for it: sends and finished messages a second against plain tables, " +
-  "WAL, idle polls, latency, a large backlog, ring, rotation, many queues, the cost of features, large batches settled. Each in fresh databases. Without a database to use, it starts an embedded " +
+  "WAL, idle polls, latency, a large backlog, ring, rotation, many queues, the memory of a session, the cost of features, large batches settled. Each in fresh databases. Without a database to use, it starts an embedded " +
   "PostgreSQL and removes it afterwards.";
 
 const examples = `\
@@ -20,7 +20,7 @@ export function benchEngineCommand(): Command {
     .option("--quick", "small sizes, one repeat; indicative only")
     .option(
       "--figures <names>",
-      "of send, finish, wal, idle, latency, backlog, ring, rotation, queues, features, settle (default: all)",
+      "of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle (default: all)",
       list,
     )
     .option("--repeat <times>", "(default: 3; quick: 1)", number);
