@@ -133,7 +133,9 @@ test("a number is used again after all others, and those in use are passed over"
 });
 
 test("with all numbers in use no queue is created", async () => {
-  await a.query("insert into pgque.queue (id, name) select n, n::text from generate_series(2, 16383) as n");
+  await a.query(
+    "insert into pgque.queue (id, name, migration) select n, n::text, 0 from generate_series(2, 16383) as n",
+  );
   await expect(numberOf("one more")).rejects.toMatchObject({
     code: "PQ004",
     message: "expected at most 16383 queues in one schema",

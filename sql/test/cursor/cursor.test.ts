@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { blocked } from "../../../test/support/interleave.ts";
-import { ack, drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
+import { ack, drain, fillRing, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
 import { buffersOfReceive } from "../support/statistics.ts";
 
 let database: TestDatabase;
@@ -69,12 +69,7 @@ describe("a transaction that receives", () => {
   test("sees what is in a segment that was made between its receives by the same session", async () => {
     await makeQueue(a);
     await receive(a);
-    for (let segment = 0; segment < 3; segment++) {
-      await fillSegment(b, `segment ${segment}`);
-      await maintain(b);
-    }
-    await maintain(b);
-    await maintain(b);
+    await fillRing(b, 3);
     expect((await ring(b)).current).toBe(3);
     await send(b, "in the new segment");
     expect(await drain(a)).toContain("in the new segment");

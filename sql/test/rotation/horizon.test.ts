@@ -18,8 +18,6 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   await worker.query("select pgque.drop_queue('q', true)");
-  // the helpers look at queue 1
-  await worker.query("alter sequence pgque.queue_number restart");
   await makeQueue(worker);
 });
 afterAll(() => database.drop());

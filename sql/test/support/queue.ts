@@ -2,13 +2,17 @@ import type pg from "pg";
 
 /** What the tests call most: plain SQL behind short names. */
 
-/** Creates a queue `q` that rotates whenever it is asked to, with these consumers from the earliest message on. */
+/**
+ * Creates a queue `q` that rotates whenever it is asked to, with these consumers from the earliest message on. The first queue of a database has
+ * the number 1, which the tests rely on, also after one that was dropped.
+ */
 export async function makeQueue(
   client: pg.Client,
   consumers: string[] = ["c"],
   options: Record<string, unknown> = {},
 ): Promise<void> {
   const settings = { rotation_bytes: 8192, rotation_min_interval: "0 s", rotation_period: "1 day", ...options };
+  await client.query("select setval('pgque.queue_number', 1, false) where not exists (select from pgque.queue)");
   await client.query("select pgque.create_queue('q', $1)", [settings]);
   for (const consumer of consumers)
     await client.query(`select pgque.subscribe('q', $1, '{"from": "earliest", "mode": "shared"}')`, [consumer]);

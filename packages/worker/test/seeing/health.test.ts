@@ -132,10 +132,10 @@ test("a worker that was stopped while the database was lost has nothing that fai
   const queue = await freshQueue(pgque);
   const worker = makeWorker(pgque, queue, () => undefined, { pollMaxMs: 25 });
   await worker.start();
-  await pgque.pool.query("alter table pgque.queue rename to no_queue");
+  await pgque.pool.query("alter schema pgque rename to away");
   await until(() => worker.health().failing.length > 0, "something is not answered");
   await worker.stop();
   const { state, failing } = worker.health();
-  await pgque.pool.query("alter table pgque.no_queue rename to queue");
+  await pgque.pool.query("alter schema away rename to pgque");
   expect([state, failing]).toEqual(["stopped", []]);
 });
