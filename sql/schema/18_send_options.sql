@@ -1,6 +1,25 @@
 -- What a send may be told: headers, when the message is due and until when it counts, its priority or its key, a dedupe key; for a batch dedupe_keys, in parallel with
 -- the payloads.
 
+-- How many bytes the headers of a message may have, as the text of a jsonb. Asked when they are sent, and never again.
+create function headers_bytes_max() returns int
+language sql
+immutable
+return 65536;
+
+create function refuse_headers(headers jsonb) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  raise exception using
+    errcode = 'PQ004',
+    message = format('headers too large: expected at most %s bytes as JSON text, got: %s', headers_bytes_max(), octet_length(headers::text)),
+    hint = 'Store it in the payload, or elsewhere and send a reference.';
+end
+$$;
+
 -- Whether options are such as a queue takes: known ones, headers that are an object, and none that exclude each other. Written into the
 -- expression that asks, which costs a send much less than a call.
 create function are_send_options(options jsonb, known text[]) returns boolean
@@ -8,7 +27,7 @@ language sql
 immutable
 return case when jsonb_typeof(options) = 'object' then
   options - known = '{}'
-  and coalesce(jsonb_typeof(options -> 'headers') = 'object', true)
+  and coalesce(jsonb_typeof(options -> 'headers') = 'object' and octet_length((options -> 'headers')::text) <= headers_bytes_max(), true)
   and not options ?& '{delay,at}' and not options ?& '{expires_after,expires_at}' and not options ?& '{key,keys}'
   and (options ?| '{dedupe_key,dedupe_keys}' or not options ? 'dedupe_ttl')
 else false end;
@@ -66,6 +85,9 @@ begin
     raise exception using
       errcode = 'PQ004',
       message = format('expected headers to be a JSON object, got: %s', left((options -> 'headers')::text, 100));
+  end if;
+  if octet_length((options -> 'headers')::text) > headers_bytes_max() then
+    perform refuse_headers(options -> 'headers');
   end if;
   if options ?& '{delay,at}' then
     raise exception using errcode = 'PQ004', message = 'expected delay or at, got both';

@@ -94,5 +94,6 @@ begin
   if exists (select from unnest(headers) as h where jsonb_typeof(h) <> 'object') then
     raise exception using errcode = 'PQ004', message = 'expected every header set to be a JSON object or NULL';
   end if;
+  perform refuse_headers(h) from unnest(headers) as h where octet_length(h::text) > headers_bytes_max();
 end
 $$;

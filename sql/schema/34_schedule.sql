@@ -174,9 +174,20 @@ begin
   if not are_send_options(wanted.send_options, known) then
     perform refuse_send_options(wanted.queue_id, wanted.send_options, known);
   end if;
+  if octet_length((fired_options(wanted.name, wanted.send_options, clock_timestamp()) -> 'headers')::text) > headers_bytes_max() then
+    perform refuse_headers(fired_options(wanted.name, wanted.send_options, clock_timestamp()) -> 'headers');
+  end if;
   perform send_priority(wanted.send_options, settings.lanes), send_key(wanted.send_options);
 end
 $$;
+
+-- The options that a firing of a schedule is sent with: its own, and the headers schedule and fire_at.
+create function fired_options(schedule text, send_options jsonb, fire_at timestamptz) returns jsonb
+language sql
+stable
+return send_options || jsonb_build_object('headers', coalesce(send_options -> 'headers', '{}') || jsonb_build_object(
+  'schedule', schedule,
+  'fire_at', to_char(fire_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')));
 
 -- Removes a schedule. 1 removed, 0 there was none. What it has sent stays. Dropping its queue removes it, too.
 create function unschedule(name text) returns int

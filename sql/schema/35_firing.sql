@@ -90,9 +90,7 @@ begin
     (select q.name from queue q where q.id = fired.queue_id),
     fired.type,
     fired.payload,
-    fired.send_options || jsonb_build_object('headers', coalesce(fired.send_options -> 'headers', '{}') || jsonb_build_object(
-      'schedule', name,
-      'fire_at', to_char(fire_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')))
+    fired_options(name, fired.send_options, fire_at)
   );
 end
 $$;

@@ -25,6 +25,12 @@ return case how
   when 'crashed' then least(coalesce(crashes, 0) + 1, 32000)
 end;
 
+-- A reason as it is kept: its first 10,000 characters, and how many there were if there were more. Never refused: the message would come again.
+create function bounded_reason(reason text) returns text
+language sql
+immutable
+return case when length(reason) > 10000 then left(reason, 10000) || '… (truncated: 10000 of ' || length(reason) || ' characters)' else reason end;
+
 -- Writes messages of a batch again, each named once.
 create function give_back(batch_id bigint, given given_back[]) returns void
 language plpgsql
@@ -51,7 +57,7 @@ begin
     ),
     dead as (
       insert into {schema}.dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
-      select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, g.reason
+      select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, {schema}.bounded_reason(g.reason)
         from given_back g
         join {schema}.consumer c on c.id = g.consumer_id
        where is_dead

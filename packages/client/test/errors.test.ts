@@ -70,6 +70,24 @@ test("an error of the database carries what it is about, and a hint for those wh
   expect((await raising("PQ004")).message).toBe("as raised. Do this");
 });
 
+test("headers above 64 KiB are refused before anything is sent", async () => {
+  const silent = new Pgque(pgque.pool).on({ query: () => Promise.reject(new Error("nothing is to be asked")) });
+  const options = { headers: { h: "é".repeat(32_800) } };
+  const error = await failure(silent.send(orders, { orderId: 1 }, options));
+  expect(error.code).toBe("INVALID_OPTION");
+  expect(error.message).toMatch(/expected `headers` to have at most 65536 bytes as JSON, got: 65608/);
+  expect((await failure(silent.sendMany(orders, [{ orderId: 1 }], options))).code).toBe("INVALID_OPTION");
+});
+
+test("a privilege that is missing is told with the least role that has it", async () => {
+  const denied = Object.assign(new Error("permission denied for schema pgque"), { code: "42501", severity: "ERROR" });
+  const error = await failure(new Pgque(pgque.pool).on({ query: () => Promise.reject(denied) }).maintain());
+  expect(error.code).toBe("ACCESS_DENIED");
+  expect(error.hint).toBe(
+    "Make the role a member of pgque_viewer to look, pgque_writer to send, pgque_reader to receive, or pgque_admin to administer; or grant it the queue with grant_queue(queue, role, privilege)",
+  );
+});
+
 test("the codes in the code, the types and the README are the same", async () => {
   expectTypeOf<PgqueError["code"]>().toEqualTypeOf<keyof typeof errorCodes>();
   const readme = await readFile(new URL("../README.md", import.meta.url), "utf8");

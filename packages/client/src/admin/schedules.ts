@@ -1,12 +1,12 @@
 import { untilAborted } from "../connection/abortable.ts";
 import type { Connection } from "../connection/connection.ts";
 import * as functions from "../functions/schedules.ts";
-import { encodeJson, encodePayloads, typeProblem } from "../payload/payload.ts";
+import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { PgqueError } from "../errors/errors.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
 import { withDefaults } from "../send/defaults.ts";
-import { defaultType, type SendArguments } from "../send/send-options.ts";
+import { defaultType, encodeHeaders, type SendArguments } from "../send/send-options.ts";
 import {
   callChecks,
   name as nameCheck,
@@ -60,7 +60,7 @@ export class Schedules {
     const { headers: ownHeaders, priority: ownPriority, key: ownKey } = target.defaults;
     const defaults = { headers: ownHeaders, priority: ownPriority, key: ownKey };
     const sent = withDefaults({ ...target, defaults }, payload, type, { headers, priority, key });
-    if (sent.headers !== undefined) encodeJson(target.name, "headers", sent.headers);
+    if (sent.headers !== undefined) encodeHeaders(target.name, sent.headers);
     const words = JSON.stringify({
       time_zone: timeZone,
       type,

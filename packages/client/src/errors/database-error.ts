@@ -104,13 +104,13 @@ const explained: Partial<Record<PgqueErrorCode, (failure: Failure, code: PgqueEr
   SCHEMA_NOT_INSTALLED: ({ cause, message, where, schema, details }) =>
     notInstalled(where, schema, details, message, cause),
   ACCESS_DENIED: ({ cause, connecting, sqlstate, message, hint, where, schema, details }, code) => {
-    const roles = `${schema}_reader, ${schema}_writer or ${schema}_admin`;
+    const roles = `${schema}_viewer to look, ${schema}_writer to send, ${schema}_reader to receive, or ${schema}_admin to administer`;
     return new PgqueError(code, `the database at ${where} refused: ${message}`, {
       hint:
         connecting || sqlstate !== "42501"
           ? "Check user and password"
           : (hint ??
-            `Make the role a member of ${roles}, or grant it the queue with grant_queue(queue, role, privilege)`),
+            `Make the role a member of ${roles}; or grant it the queue with grant_queue(queue, role, privilege)`),
       details,
       cause,
     });

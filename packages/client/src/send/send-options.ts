@@ -1,3 +1,4 @@
+import { PgqueError } from "../errors/errors.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
 import type { Headers } from "../receive/message.ts";
 import { callChecks, integer, number, show, text, type CallOptions, type Check } from "../validation/options.ts";
@@ -11,7 +12,7 @@ export type SendArguments<Types extends MessageTypes, Type, Options> = string ex
 
 /** What holds for one message and for many alike. */
 interface CommonSendOptions extends CallOptions {
-  /** A JSON object that travels beside the payload. Default: none. */
+  /** A JSON object that travels beside the payload, of at most 65536 bytes as JSON. Default: none. */
   headers?: Headers | undefined;
   /** What kind of message it is; one of its types on a queue that names them. Default: `default`. */
   type?: string | undefined;
@@ -49,6 +50,9 @@ export interface SendManyOptions extends CommonSendOptions {
   /** How long those keys count. 1 to 2592000000 (30 days). Default: 86400000 (a day). */
   dedupeTtlMs?: number | undefined;
 }
+
+/** How many bytes headers may have as JSON text. Also SQL's, which writes a space after each colon and comma. */
+const headersBytesMax = 65_536;
 
 const dayMs = 86_400_000;
 const yearsMs = 36_500 * dayMs;
@@ -125,13 +129,25 @@ export function encodeSendOptions(
     dedupe_keys: options.dedupeKeys,
     dedupe_ttl: seconds(options.dedupeTtlMs),
   }).slice(1, -1);
-  const encoded = headers === undefined ? undefined : encodeJson(queue, "headers", headers);
+  const encoded = headers === undefined ? undefined : encodeHeaders(queue, headers);
   const members = [encoded && `"headers":${encoded}`, rest].filter(Boolean);
   return {
     headers: encoded ?? null,
     rest: rest === "" ? null : `{${rest}}`,
     all: members.length === 0 ? null : `{${members.join(",")}}`,
   };
+}
+
+/** @throws PgqueError PAYLOAD_NOT_JSON; INVALID_OPTION when they are larger than the database takes */
+export function encodeHeaders(queue: string, headers: Headers): string {
+  const encoded = encodeJson(queue, "headers", headers);
+  const bytes = Buffer.byteLength(encoded);
+  if (bytes <= headersBytesMax) return encoded;
+  const problem = `expected \`headers\` to have at most ${headersBytesMax} bytes as JSON, got: ${bytes}`;
+  throw new PgqueError("INVALID_OPTION", problem, {
+    hint: "Nothing was sent: store it in the payload, or elsewhere and send a reference",
+    details: { queue, problems: [problem] },
+  });
 }
 
 const seconds = (ms: number | undefined): number | undefined => (ms === undefined ? undefined : ms / 1000);
