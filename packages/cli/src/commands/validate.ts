@@ -27,7 +27,8 @@ Examples:
 /** By SQLSTATE. */
 const needsOf: Record<string, string> = {
   "42501": "the schema's owner, with CREATE on the database, or a superuser",
-  "25006": "a database that accepts writes; on a standby ask its primary, which has the same schema",
+  // a standby refuses to begin a transaction that writes
+  "0A000": "a database that accepts writes; on a standby ask its primary, which has the same schema",
 };
 
 /** The `validate` command. */
