@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { drain, makeQueue, send } from "../support/queue.ts";
+import { makeStates } from "./states.ts";
 import { changed, nextRelease, nextVersion, patchRelease, patchVersion } from "../../../test/support/next-release.ts";
 
 let database: TestDatabase;
@@ -75,6 +76,12 @@ test("functions and views that a version has no more are dropped, those of other
   expect(await isThere()).toEqual(["other.glance", "other.gone", "other.mine", "other.my_view"]);
   await install(client, { schema: "other", release: patchRelease });
   expect(await isThere()).toEqual([null, null, "other.mine", "other.my_view"]);
+});
+
+test("messages in every state go on where they were, for connections that were open before", async () => {
+  const goOn = await makeStates(database);
+  await install(client, { release: nextRelease });
+  await goOn();
 });
 
 test("what is printed for a DBA does all of an upgrade", async () => {
