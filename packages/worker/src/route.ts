@@ -1,5 +1,6 @@
 import type { Message, PgqueError, Queue } from "@pgque/client";
 import type { AnyHandler, BatchContext, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./handler.ts";
+import { issuesToLog } from "./invalid-payload.ts";
 import { wrapped } from "./middleware/wrapped.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { deadLetter, done, type HandlerOutcome, outcomeOf, retry, type Outcome } from "./outcome.ts";
@@ -28,7 +29,16 @@ export function routeOf(queue: Queue, handler: AnyHandler, options: ResolvedOpti
       const isUnknown = queue.types !== undefined && !Object.hasOwn(queue.types, message.type);
       if (isUnknown) return outcomeOf(unknown(message), options.clock) ?? failed(message, error, options);
       options.watch.events.emit("invalid", () => ({ message, error }));
-      return failed(message, error, options);
+      const outcome = failed(message, error, options);
+      const foreseen = options.attempts.foreseen(message, outcome);
+      options.log.warn("payload does not fit the queue's schema", {
+        message: message.id,
+        attempt: message.attempt,
+        ...(foreseen.kind === "retry" ? { retryAfterMs: foreseen.afterMs } : { dead: true }),
+        code: error.code,
+        issues: issuesToLog(message, error),
+      });
+      return outcome;
     },
   };
 }

@@ -215,3 +215,32 @@ test("with jitter, the default, what failed together does not come back together
   expect(Math.max(...waits)).toBeGreaterThan(900);
   expect(Math.max(...waits)).toBeLessThanOrEqual(1000);
 });
+
+test("a payload that does not fit is logged before its first retry, with path and reason, never with a value; a schema that it fits handles it", async () => {
+  const plain = await freshQueue(pgque, { maxRetries: 2 });
+  const cards = (wanted: string) =>
+    z.object({
+      card: z
+        .string()
+        .refine((card) => card === wanted, { error: ({ input }) => `must be a voucher (was "${String(input)}")` }),
+    });
+  const id = await pgque.send(plain, { card: "4111-1111" });
+  const logged: unknown[][] = [];
+  const warn = (...line: unknown[]): void => void logged.push(line);
+  const old = await startWorker(pgque, defineQueue(plain.name, { payload: cards("voucher") }), () => undefined, {
+    log: { ...silent, warn },
+    retryJitter: false,
+  });
+  await until(() => logged.length > 0, "it is logged");
+  await old.stop();
+  expect(logged[0]).toMatchObject([
+    "payload does not fit the queue's schema",
+    { message: id, attempt: 1, retryAfterMs: 10, issues: [{ path: "card", message: 'must be a voucher (was "…")' }] },
+  ]);
+  expect(inspect(logged, { depth: null })).not.toContain("4111");
+  const handled: unknown[] = [];
+  await startWorker(pgque, defineQueue(plain.name, { payload: cards("4111-1111") }), ({ payload }) => {
+    handled.push(payload);
+  });
+  await until(() => handled.length === 1, "the worker of the next deployment handles it");
+});
