@@ -22,6 +22,7 @@ export type { AnyType, MessageOf, MessageTypes, PayloadTypes } from "./queue/mes
 export type { QueueDefaults } from "./queue/queue-defaults.ts";
 export type { QueueOptions } from "./queue/queue-options.ts";
 
+export { longestDelayMs } from "./send/send-options.ts";
 export type { SendArguments, SendManyOptions, SendOptions } from "./send/send-options.ts";
 export type { SendStreamOptions } from "./send/send-stream.ts";
 

@@ -160,10 +160,17 @@ export class Call {
       await transaction.rollback();
       return outcomes;
     }
-    await transaction.commit(
-      this.#batch.id,
-      this.#messages.map(({ id }) => id),
-    );
+    try {
+      await transaction.commit(
+        this.#batch.id,
+        this.#messages.map(({ id }) => id),
+      );
+    } catch (error) {
+      if (!transaction.isLost) throw error;
+      const { log } = this.#options;
+      log.warn("connection lost before the commit was answered, messages given back", { batch: this.#batch.id, error });
+      return this.#unlessGivenUp(this.#messages.map(() => released));
+    }
     this.isAcked = true;
     return outcomes;
   }

@@ -208,8 +208,8 @@ export class Executor {
       const waits = outcome?.kind === "retry" || outcome?.kind === "snooze";
       // given up meanwhile, with all that stood behind it
       if (batch.isComplete) return;
-      // what stands behind one that is tried again waits for it, and comes again with it
-      if (waits && this.#route.stopsAtFailure) {
+      // what stands behind one that is tried again, or was given back, waits for it, and comes again with it
+      if (outcome?.kind === "release" || (waits && this.#route.stopsAtFailure)) {
         this.#record({ batch, messages: behind, place: place + i + 1 }, released);
         return;
       }

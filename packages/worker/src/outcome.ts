@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { PgqueError } from "@pgque/client";
+import { longestDelayMs, PgqueError } from "@pgque/client";
 import type { Clock } from "./clock.ts";
 import { reasonOf } from "./reason.ts";
 
@@ -27,9 +27,6 @@ const brand = Symbol.for("pgque.outcome");
 
 /** When: so many milliseconds from now, or at a time; one that is over means at once. */
 export type When = { afterMs: number; at?: undefined } | { at: Date; afterMs?: undefined };
-
-/** Most that a message may be put off, in milliseconds: a hundred years. */
-const longestMs = 36_500 * 86_400_000;
 
 /** The message is done: what returning nothing means, too. */
 export function done(): HandlerOutcome {
@@ -77,7 +74,7 @@ export function outcomeOf(value: unknown, clock: Clock): Outcome | undefined {
   if (outcome.kind !== "retry" && outcome.kind !== "snooze") return outcome;
   const { at, ...rest } = outcome;
   if (at === undefined) return rest as Outcome;
-  return { ...rest, afterMs: Math.min(longestMs, Math.max(0, at.getTime() - clock.now())) };
+  return { ...rest, afterMs: Math.min(longestDelayMs, Math.max(0, at.getTime() - clock.now())) };
 }
 
 /** A reason that is no text, which JavaScript lets through, must not keep the message from being settled. */
@@ -89,10 +86,10 @@ function made(outcome: Said): HandlerOutcome {
 
 function checked(name: string, when: When): When {
   const { afterMs, at } = (when ?? {}) as { afterMs?: unknown; at?: unknown };
-  if (at === undefined && typeof afterMs === "number" && afterMs >= 0 && afterMs <= longestMs) return { afterMs };
-  if (afterMs === undefined && at instanceof Date && at.getTime() - Date.now() <= longestMs) return { at };
+  if (at === undefined && typeof afterMs === "number" && afterMs >= 0 && afterMs <= longestDelayMs) return { afterMs };
+  if (afterMs === undefined && at instanceof Date && at.getTime() - Date.now() <= longestDelayMs) return { at };
   throw new PgqueError(
     "INVALID_OPTION",
-    `${name}: expected \`afterMs\` from 0 to ${longestMs} or a valid Date \`at\`, got: ${inspect(when)}`,
+    `${name}: expected \`afterMs\` from 0 to ${longestDelayMs} or a valid Date \`at\`, got: ${inspect(when)}`,
   );
 }

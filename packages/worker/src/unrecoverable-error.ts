@@ -10,5 +10,10 @@ export class UnrecoverableError extends Error {
 
 /** Of this or another copy of the package. */
 export function isUnrecoverable(error: unknown): boolean {
-  return error instanceof Error && error.name === "UnrecoverableError";
+  try {
+    return error instanceof Error && error.name === "UnrecoverableError";
+  } catch {
+    // a revoked Proxy can be thrown, too
+    return false;
+  }
 }

@@ -337,3 +337,28 @@ describe("retries", () => {
     expect(calls).toBeLessThan(6);
   });
 });
+
+test("what a handler throws may be a revoked Proxy: its message fails, in a transaction or not, and the worker goes on", async () => {
+  for (const transactional of [false, true]) {
+    const queue = await freshQueue(pgque, { maxRetries: 0 });
+    await pgque.sendMany(queue, ["thrown", "rejected", "returned", "good"]);
+    const handled: unknown[] = [];
+    await startWorker(
+      pgque,
+      queue,
+      ({ payload }) => {
+        const { proxy, revoke } = Proxy.revocable({}, {});
+        revoke();
+        handled.push(payload);
+        // oxlint-disable-next-line no-throw-literal
+        if (payload === "thrown") throw proxy;
+        if (payload === "rejected") return Promise.reject(proxy);
+        return payload === "returned" ? proxy : undefined;
+      },
+      { transactional },
+    );
+    await until(async () => (await unfinished(pgque, queue)).dead === 3, "all but the good one are dead letters");
+    await until(async () => (await unfinished(pgque, queue)).open === 0, "the good one is done");
+    expect(handled).toHaveLength(4);
+  }
+});

@@ -1,4 +1,4 @@
-import { isPgqueError, Pgque } from "@pgque/client";
+import { defineQueue, isPgqueError, Pgque } from "@pgque/client";
 import { retry, type HandlerContext } from "@pgque/worker";
 import { drizzle } from "drizzle-orm/node-postgres";
 import { sql as drizzleSql } from "drizzle-orm";
@@ -206,4 +206,79 @@ test("a message that waits for a connection when the worker stops is given back 
   expect((await pgque.receive(other)).messages.map(({ payload, attempt }) => [payload, attempt])).toEqual([
     ["waits", 1],
   ]);
+});
+
+test.each([
+  ["while its handler runs", async (kill: () => Promise<unknown>): Promise<unknown> => kill(), ""],
+  ["by its own commit", async (): Promise<unknown> => undefined, "commit"],
+])("a connection that is killed before the commit, %s, uses no attempt", async (_, during, when) => {
+  const queue = await freshQueue(pgque, { maxRetries: 0 });
+  await client.query(`
+    create or replace function public.kill_once() returns trigger language plpgsql as $$
+    begin
+      if new.id = 1 then perform pg_terminate_backend(pg_backend_pid()); end if;
+      return new;
+    end $$;
+    drop trigger if exists kill on public.account;
+    create constraint trigger kill after insert on public.account deferrable initially deferred for each row execute function public.kill_once()`);
+  const attempts: number[] = [];
+  await startWorker(
+    pgque,
+    queue,
+    async ({ attempt }, { tx }) => {
+      const pid = (await tx.query("select pg_backend_pid() as pid")).rows[0].pid;
+      attempts.push(attempt);
+      const isFirst = attempts.length === 1;
+      // a trigger of the commit kills the first
+      await tx.query("insert into public.account values ($1)", [isFirst && when === "commit" ? 1 : 2]);
+      if (!isFirst) return;
+      await during(async () => {
+        await client.query("select pg_terminate_backend($1)", [pid]);
+        const gone = "select from pg_stat_activity where pid = $1";
+        await until(async () => (await client.query(gone, [pid])).rowCount === 0, "the backend is gone");
+      });
+    },
+    { transactional: true },
+  );
+  await pgque.send(queue, 1);
+  await until(async () => attempts.length === 2 && (await unfinished(pgque, queue)).open === 0, "it is done");
+  await client.query("drop trigger kill on public.account");
+  expect({ attempts, booked: await booked(), ...(await unfinished(pgque, queue)) }).toEqual({
+    attempts: [1, 1],
+    booked: 1,
+    open: 0,
+    dead: 0,
+  });
+});
+
+test("a handler that fails because its connection was killed in one of its statements uses an attempt: the statement may be why", async () => {
+  const queue = await freshQueue(pgque, { maxRetries: 0 });
+  const kill = (_: unknown, { tx }: HandlerContext): Promise<unknown> =>
+    tx.query("select pg_terminate_backend(pg_backend_pid())");
+  await startWorker(pgque, queue, kill, { transactional: true });
+  await pgque.send(queue, 1);
+  await until(async () => (await unfinished(pgque, queue)).dead === 1, "it is a dead letter");
+});
+
+test("what stands behind a message that is given back because its connection was lost waits for it", async () => {
+  const queue = defineQueue(`${(await freshQueue(pgque)).name} by key`, { laneBy: "key", lanes: 1, maxRetries: 0 });
+  await pgque.ensure(queue);
+  await pgque.subscribe(queue, "default", { mode: "ordered" });
+  await pgque.sendMany(queue, [1, 2], { key: "k" });
+  const handled: unknown[] = [];
+  await startWorker(
+    pgque,
+    queue,
+    async ({ payload }, { tx }) => {
+      const pid = (await tx.query("select pg_backend_pid() as pid")).rows[0].pid;
+      handled.push(payload);
+      if (handled.length > 1) return;
+      const lost = new Promise((resolve) => tx.once("error", resolve));
+      await client.query("select pg_terminate_backend($1)", [pid]);
+      await lost;
+    },
+    { transactional: true, mode: "ordered" },
+  );
+  await until(async () => handled.length >= 3 && (await unfinished(pgque, queue)).open === 0, "all is done");
+  expect({ handled, ...(await unfinished(pgque, queue)) }).toEqual({ handled: [1, 1, 2], open: 0, dead: 0 });
 });

@@ -3,12 +3,12 @@ import * as functions from "../functions/queues.ts";
 import { queueStatus, segmentStatus } from "../functions/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { queueChecks, sqlOptions, type QueueOptions } from "../queue/queue-options.ts";
+import { delayMs } from "../send/send-options.ts";
 import {
   boolean,
   callChecks,
   name,
   nullable,
-  number,
   problemsOf,
   refuse,
   time,
@@ -42,7 +42,7 @@ export type QueueSettings = { [Name in keyof QueueOptions]-?: NonNullable<QueueO
 const deliverChecks: Record<keyof DeliverDelayedOptions, Check> = {
   ...callChecks,
   until: time,
-  withinMs: number(0, 36_500 * 86_400_000),
+  withinMs: delayMs,
   consumer: name,
 };
 

@@ -55,13 +55,15 @@ export interface SendManyOptions extends CommonSendOptions {
 const headersBytesMax = 65_536;
 
 const dayMs = 86_400_000;
-const yearsMs = 36_500 * dayMs;
+
+/** Longest that a message may be put off, in milliseconds: a hundred years. */
+export const longestDelayMs = 36_500 * dayMs;
 
 /** How long a dedupe key counts. Also SQL's. */
 export const defaultDedupeTtlMs = dayMs;
 
 /** How long something may be put off, in milliseconds. */
-export const delayMs = number(0, yearsMs);
+export const delayMs = number(0, longestDelayMs);
 
 const common: Record<keyof CommonSendOptions, Check> = {
   headers: plainObject,
@@ -70,7 +72,7 @@ const common: Record<keyof CommonSendOptions, Check> = {
   at: time,
   priority: integer(0, 1023),
   key: shortText(0),
-  expiresAfterMs: number(1, yearsMs),
+  expiresAfterMs: number(1, longestDelayMs),
   expiresAt: time,
   ...callChecks,
 };
@@ -160,7 +162,7 @@ function plainObject(name: string, value: unknown): string | undefined {
 }
 
 function time(name: string, value: unknown): string | undefined {
-  return value instanceof Date && value.getTime() <= Date.now() + yearsMs
+  return value instanceof Date && value.getTime() <= Date.now() + longestDelayMs
     ? undefined
     : `expected \`${name}\` to be a valid Date within 100 years, got: ${show(value)}`;
 }

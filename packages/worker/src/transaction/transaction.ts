@@ -22,6 +22,7 @@ export class CallTransaction {
   readonly #handedOut: HandedOut;
   readonly #options: TransactionOptions;
   #isOver = false;
+  #isLost = false;
 
   private constructor(borrowed: Borrowed, options: TransactionOptions) {
     this.#borrowed = borrowed;
@@ -50,6 +51,11 @@ export class CallTransaction {
     return this.#handedOut.client;
   }
 
+  /** Whether `commit` failed because the connection was lost: which says nothing of the handler. */
+  get isLost(): boolean {
+    return this.#isLost;
+  }
+
   /** The handler is over: what it left behind can do nothing here any more. */
   takeBack(): void {
     this.#handedOut.takeBack();
@@ -62,9 +68,16 @@ export class CallTransaction {
    */
   async commit(batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
     const { pgque, source } = this.#options;
+    const isLostBefore = this.#borrowed.error !== undefined;
+    let isAsked = false;
     try {
-      await this.#end(() => pgque.on(this.#borrowed.client).runtime.settler(source).ackAndCommit(batchId, messageIds));
+      await this.#end(() => {
+        isAsked = true;
+        return pgque.on(this.#borrowed.client).runtime.settler(source).ackAndCommit(batchId, messageIds);
+      });
     } catch (error) {
+      // before it was asked a connection without an answer is one that the handler left busy
+      this.#isLost = isLostBefore || (isAsked && isPgqueError(error, "CONNECTION_LOST"));
       await this.rollback();
       throw error;
     }
