@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { Pgque, defineQueue } from "@pgque/client";
+import { type DeadLetter, Pgque, defineQueue } from "@pgque/client";
 import type { WorkerOptions } from "@pgque/worker";
 import { Client, type PoolConfig } from "pg";
 import { expect } from "vitest";
 import { until } from "../../../../test/support/until.ts";
-import { Ledger, ledgerOfProcess, type Note } from "./ledger.ts";
-import { spins, verdictOf, type Verdict } from "./verdict.ts";
+import { Ledger, ledgerOfProcess, poisoned, type Note, whatOf } from "./ledger.ts";
+import { spins, unfinished, verdictOf, type Verdict } from "./verdict.ts";
 
 export interface FleetOptions {
   /** Where the test itself connects to. */
@@ -27,6 +27,19 @@ export interface FleetOptions {
   readers?: number;
   /** Options of the workers; `pool`: they are given a pool of the application's, with these options. */
   options?: WorkerOptions & { pool?: PoolConfig };
+  /** Each worker process has a worker for each of these, with options of its own. Default: one, for `default`. */
+  consumers?: Record<string, ConsumerOptions>;
+}
+
+/** `effects`: what its transactional handler has handled is written to the table public.effect. */
+export type ConsumerOptions = Pick<WorkerOptions, "mode" | "transactional"> & { batch?: boolean; effects?: boolean };
+
+/** What a verdict has to know of the test. */
+interface VerdictOptions {
+  /** How long everything may take to be handled. Default: 60 s. */
+  drainMs?: number;
+  /** Whether a message may be a dead letter whose handler did not come to its end again and again. Default: false. */
+  mayBury?: boolean;
 }
 
 /** Small batches, so that what may be in flight is little. */
@@ -45,6 +58,9 @@ const small = {
  */
 const inFlightMax = small.concurrency * small.batchSize + small.prefetch + 8 * small.batchSize;
 
+/** How often at least a handler did not come to its end: `maxCrashes`, but the first loss counts for whatever the process had in hand. */
+const blameMin = 2;
+
 /** Senders, workers and readers of one queue, each a process of its own, and their ledger. */
 export class Fleet implements AsyncDisposable {
   readonly queue = `q-${randomBytes(4).toString("hex")}`;
@@ -56,7 +72,9 @@ export class Fleet implements AsyncDisposable {
   readonly pgque: Pgque;
   readonly #options: FleetOptions;
   #note: Note | undefined;
-  readonly #killed = new Set<ChildProcess>();
+  /** By the test. */
+  readonly #ended = new Set<ChildProcess>();
+  #isOver = false;
 
   private constructor(options: FleetOptions) {
     this.#options = options;
@@ -71,7 +89,7 @@ export class Fleet implements AsyncDisposable {
       await fleet.#makeQueue();
       for (let i = 0; i < workers; i += 1) fleet.startWorker();
       for (let i = 0; i < readers; i += 1) fleet.#startReader();
-      for (let i = 0; i < senders; i += 1) fleet.#startSender();
+      for (let i = 0; i < senders; i += 1) fleet.startSender();
       if (senders > 0) for (const child of [...fleet.workers, ...fleet.readers]) await fleet.works(child);
       return fleet;
     } catch (error) {
@@ -81,9 +99,27 @@ export class Fleet implements AsyncDisposable {
   }
 
   startWorker(options: FleetOptions["options"] = {}): ChildProcess {
-    const { url, workersUrl = url } = this.#options;
-    const given = JSON.stringify({ ...small, ...this.#options.options, ...options });
+    const { url, workersUrl = url, consumers } = this.#options;
+    const given = JSON.stringify({ ...small, ...this.#options.options, ...options, consumers });
     return this.#spawn(this.workers, "worker", workersUrl, [given]);
+  }
+
+  startSender(): ChildProcess {
+    const { url, sendersUrl = url } = this.#options;
+    return this.#spawn(this.senders, "sender", sendersUrl, [JSON.stringify(this.#definition)]);
+  }
+
+  /** Workers that nobody has ended. */
+  get alive(): ChildProcess[] {
+    return this.workers.filter((child) => !hasEnded(child) && !this.#ended.has(child));
+  }
+
+  /** Ends a worker by SIGTERM while the others go on, unless the poison does so first. */
+  async stop(child: ChildProcess): Promise<void> {
+    this.#ended.add(child);
+    child.kill("SIGTERM");
+    await until(() => hasEnded(child), `process ${child.pid} ends`, 30_000);
+    expect([0, poisoned]).toContain(child.exitCode);
   }
 
   /** Waits until a worker or reader has handled something that it had not handled just now. */
@@ -103,8 +139,8 @@ export class Fleet implements AsyncDisposable {
 
   /** Waits until all that are not killed go on handling. */
   async allWork(): Promise<void> {
-    const alive = [...this.workers, ...this.readers].filter((child) => !this.#killed.has(child));
-    await Promise.all(alive.map((child) => this.works(child)));
+    const left = [...this.workers, ...this.readers].filter((child) => !this.#ended.has(child));
+    await Promise.all(left.map((child) => this.works(child)));
   }
 
   /** What the batches hold that are open under the name of a process. */
@@ -138,7 +174,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   async kill(child: ChildProcess): Promise<void> {
-    this.#killed.add(child);
+    this.#ended.add(child);
     child.kill("SIGKILL");
     await exitOf(child);
   }
@@ -149,26 +185,34 @@ export class Fleet implements AsyncDisposable {
   }
 
   /**
-   * Ends the senders, waits until everything is handled and settled, and ends the others: all that were not killed must still be there and
+   * Ends the senders, waits until everything is handled and settled, and ends the others: all that were not ended must still be there and
    * end well. Nothing may be lost, made up or out of order, and nothing have spun.
    */
-  async verdict(): Promise<Verdict> {
-    await end(this.senders);
-    const consumers = this.readers.length > 0 ? ["default", "ordered"] : ["default"];
-    await until(() => this.#isDrained(), "everything is handled and settled", 60_000);
-    const left = [...this.workers, ...this.readers].filter((child) => !this.#killed.has(child));
+  async verdict({ drainMs = 60_000, mayBury = false }: VerdictOptions = {}): Promise<Verdict> {
+    await end(this.senders.filter((child) => !this.#ended.has(child)));
+    await until(() => this.#isDrained(), "everything is handled and settled", drainMs);
+    this.#isOver = true;
+    const left = [...this.workers, ...this.readers].filter((child) => !this.#ended.has(child));
     expect(left.map(({ exitCode, signalCode }) => exitCode ?? signalCode)).toEqual(left.map(() => null));
     await end(left);
-    const { deadLetters } = await this.pgque.queues.status(this.queue);
-    expect(deadLetters).toBe(0);
-    const entries = this.ledger.read();
-    for (const consumer of consumers) {
+    const dead = await this.deadLetters();
+    const all = this.ledger.read();
+    expect(dead.filter(({ consumer, what }) => !mayBury || unfinished(all, consumer, what) < blameMin)).toEqual([]);
+    // what a schedule sends has no sender
+    const entries = all.filter(({ what }) => !what.startsWith("tick/"));
+    for (const consumer of this.#consumers) {
       const { lost, phantom } = verdictOf(entries, consumer);
-      expect({ consumer, lost, phantom }).toEqual({ consumer, lost: [], phantom: [] });
+      const gone = lost.filter((what) => !dead.some((one) => one.consumer === consumer && one.what === what));
+      expect({ consumer, lost: gone, phantom }).toEqual({ consumer, lost: [], phantom: [] });
     }
     expect(verdictOf(entries, "ordered").outOfOrder).toEqual([]);
     expect(spins(entries)).toEqual([]);
     return verdictOf(entries, "default");
+  }
+
+  async deadLetters(): Promise<(DeadLetter & { what: string })[]> {
+    const dead = await this.pgque.deadLetters.list(this.queue, { max: 1000 });
+    return dead.map((one) => ({ ...one, what: whatOf(one.payload, one.messageId, one.headers) }));
   }
 
   /** As `verdict`, after so many faults that each hit all workers. */
@@ -179,6 +223,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isOver = true;
     const children = [...this.workers, ...this.senders, ...this.readers];
     for (const child of children) child.kill("SIGKILL");
     await Promise.all(children.map(exitOf));
@@ -189,17 +234,17 @@ export class Fleet implements AsyncDisposable {
   async #makeQueue(): Promise<void> {
     const { pgque, queue } = this;
     await pgque.ensure(defineQueue(queue, this.#definition));
-    await pgque.subscribe(queue, "default");
-    if (this.#definition.laneBy) await pgque.subscribe(queue, "ordered", { mode: "ordered" });
+    for (const consumer of this.#consumers)
+      await pgque.subscribe(queue, consumer, { mode: consumer === "ordered" ? "ordered" : "shared" });
+  }
+
+  get #consumers(): string[] {
+    const { readers = 0, consumers = { default: {} } } = this.#options;
+    return [...Object.keys(consumers), ...(readers > 0 ? ["ordered"] : [])];
   }
 
   get #definition(): { maxRetries: number; laneBy?: "key" } {
-    return { maxRetries: 100, ...(this.#options.readers && { laneBy: "key" as const }) };
-  }
-
-  #startSender(): void {
-    const { url, sendersUrl = url } = this.#options;
-    this.#spawn(this.senders, "sender", sendersUrl, [JSON.stringify(this.#definition)]);
+    return { maxRetries: 100, ...(this.#consumers.includes("ordered") && { laneBy: "key" as const }) };
   }
 
   #startReader(): void {
@@ -209,11 +254,17 @@ export class Fleet implements AsyncDisposable {
 
   #spawn(list: ChildProcess[], script: string, url: string, args: string[]): ChildProcess {
     const file = path.join(import.meta.dirname, "processes", `${script}.ts`);
-    const child = spawn(process.execPath, [file, this.folder, this.queue, ...args], {
+    const child = spawn(process.execPath, ["--expose-gc", file, this.folder, this.queue, ...args], {
       env: { ...process.env, DATABASE_URL: url },
       stdio: ["ignore", "inherit", "inherit"],
     });
     list.push(child);
+    // as its supervisor does
+    child.on("exit", (code) => {
+      if (code !== poisoned || this.#ended.has(child)) return;
+      this.#ended.add(child);
+      if (!this.#isOver) this.startWorker();
+    });
     return child;
   }
 

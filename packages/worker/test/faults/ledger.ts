@@ -6,17 +6,23 @@ export interface Entry {
   /**
    * sending: is about to be sent; nothing more of it, and its fate is not known. sent: its commit was answered. undone: its transaction was
    * rolled back. refused: the database was not reached, or did not take it. begun, handled: a handler was called, and was done with it.
-   * said: a line of a worker's log.
+   * said: a line of a worker's log. heap: bytes on the heap of a worker, after a full collection, before its first message and after its last.
    */
-  kind: "sending" | "sent" | "undone" | "refused" | "begun" | "handled" | "said";
+  kind: "sending" | "sent" | "undone" | "refused" | "begun" | "handled" | "said" | "heap";
   /** Which message, as `key/number`; of a log line its text. */
   what: string;
-  /** Of a message that was handled. */
+  /** Of a message that was handled, or of the worker that says something. */
   consumer?: string;
   /** The process. */
   pid: number;
   /** When, by a clock that all processes of the machine share and nobody sets, in ns. */
   at: number;
+}
+
+/** What a message is called in a ledger: its payload, and for that of a schedule also the time and which message was sent for it. */
+export function whatOf(payload: unknown, id: bigint, headers: Record<string, unknown>): string {
+  const { fire_at: fireAt } = headers;
+  return typeof fireAt === "string" ? `${String(payload)}/${Date.parse(fireAt) / 1000}/${id}` : String(payload);
 }
 
 export type Note = (kind: Entry["kind"], what: string, consumer?: string) => void;
@@ -29,6 +35,9 @@ export function ledgerOfProcess(folder: string): Note {
     writeSync(file, `${JSON.stringify(entry)}\n`);
   };
 }
+
+/** How a process ends that was given the message "poison". */
+export const poisoned = 7;
 
 export const now = (): number => Number(process.hrtime.bigint());
 

@@ -18,16 +18,18 @@ export function verdictOf(entries: readonly Entry[], consumer: string): Verdict 
     new Set(entries.filter((entry) => entry.kind === kind).map(({ what }) => what));
   const never = new Set([...named("undone"), ...named("refused")]);
   const sending = named("sending");
+  const sent = named("sent");
   const handled = entries
     .filter((entry) => entry.kind === "handled" && entry.consumer === consumer)
     .toSorted((one, other) => one.at - other.at);
   const seen = new Set<string>();
   const duplicates = handled.filter(({ what }) => seen.size === seen.add(what).size);
   return {
-    lost: [...named("sent")].filter((what) => !seen.has(what)),
+    lost: [...sent].filter((what) => !seen.has(what)),
     phantom: [...seen].filter((what) => !sending.has(what) || never.has(what)),
     duplicates,
-    outOfOrder: overtaken(handled),
+    // a commit whose answer was lost may overlap with the next one: there is no order between them
+    outOfOrder: overtaken(handled.filter(({ what }) => sent.has(what))),
   };
 }
 
@@ -55,12 +57,20 @@ const shortestWaitNs = 45_000_000;
 export function spins(entries: readonly Entry[]): string[] {
   const last = new Map<string, number>();
   const found: string[] = [];
-  for (const { kind, what, pid, at } of entries) {
+  for (const { kind, what, consumer, pid, at } of entries) {
     if (kind !== "said" || !loops.has(what)) continue;
-    const loop = `${pid} ${what}`;
+    const loop = `${pid} ${consumer} ${what}`;
     const before = last.get(loop);
     if (before !== undefined && at - before < shortestWaitNs) found.push(`${loop}, after ${at - before} ns`);
     last.set(loop, at);
   }
   return found;
+}
+
+/** How often a handler was called with a message and was not done within a second: its process was ended, halted or without a database. */
+export function unfinished(entries: readonly Entry[], consumer: string, what: string): number {
+  const its = entries.filter((entry) => entry.consumer === consumer && entry.what === what);
+  const isEnd = (end: Entry, { pid, at }: Entry): boolean =>
+    end.kind === "handled" && end.pid === pid && end.at >= at && end.at < at + 1_000_000_000;
+  return its.filter((begun) => begun.kind === "begun" && !its.some((end) => isEnd(end, begun))).length;
 }

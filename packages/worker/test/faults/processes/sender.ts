@@ -6,7 +6,7 @@ import { ledgerOfProcess } from "../ledger.ts";
 
 const [folder = "", name = "", definition = "{}"] = process.argv.slice(2);
 const note = ledgerOfProcess(folder);
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+await using pgque = new Pgque(process.env["DATABASE_URL"], { callTimeoutMs: 5000 });
 const options = JSON.parse(definition);
 const queue = defineQueue(name, options);
 const keys = 3;
