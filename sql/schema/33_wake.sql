@@ -15,7 +15,8 @@ language sql
 immutable
 return 'pgque_' || queue;
 
--- Notifies the workers of a queue.
+-- Notifies the workers of a queue, unless the cluster's queue of notifications is half full: somebody who listens has not read for long, and once
+-- it is full a transaction that notifies fails. Workers poll too.
 create function notify_workers(queue_id int) returns void
 language plpgsql
 volatile
@@ -23,6 +24,9 @@ security definer
 set search_path from current
 as $$
 begin
+  if pg_notification_queue_usage() > 0.5 then
+    return;
+  end if;
   perform pg_notify(wake_channel((select q.name from queue q where q.id = queue_id)), '');
 end
 $$;
