@@ -41,7 +41,7 @@ const commands: [needed: string, others: string[], command: string][] = [
 ];
 
 test.each(commands)(
-  "a member of pgque_%s may, %j may not, and is told who may: %2$s",
+  "a member of pgque_%s may, %j may not, and is told who may: %s",
   async (needed, others, command) => {
     for (const role of others) {
       const { code, out, err } = await as(role, ...command.split(" "));

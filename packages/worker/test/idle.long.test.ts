@@ -36,12 +36,14 @@ test("an idle process polls without WAL, and asks once a round what is once for 
   await admin.query("select public.pg_stat_statements_reset()");
   await until(async () => (await calls("receive_messages")) > 10 * queues, "each has polled ten times or so");
 
-  const maintained = await calls("maintain\\(");
-  // a tenth of it, but for rounds that a slow machine tears apart
-  expect(await calls("next_due_at")).toBeLessThan(maintained / 2);
+  const polls = await calls("receive_messages");
+  expect(await calls("maintain_queue"), "queues at rest").toBe(0);
+  // as often as one queue polls, but for rounds that a slow machine tears apart
+  for (const shared of ["deliver_due", "queues_to_maintain", "maintain_shared", "next_due_at"])
+    expect(await calls(shared), shared).toBeLessThan(polls / 2);
   expect(await calls("raise_idle_flag|lower_idle_flag|has_open_senders|heartbeat|listen")).toBe(0);
   // nothing but these, the question whether the line is there, and the rounds of the schedules
-  expect(await calls("^(?!.*(receive_messages|maintain|next_due_at|schedules|clock_timestamp|^select$))")).toBe(0);
+  expect(await calls("^(?!.*(receive_messages|maintain|deliver_due|next_due_at|schedules|clock_timestamp|^select$))")).toBe(0);
   expect((await counted("receive_messages")).walBytes).toBe(0);
 });
 

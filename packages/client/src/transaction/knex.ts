@@ -19,9 +19,13 @@ export function knex(handle: unknown): Executor | string | undefined {
   const trx = handle as unknown as KnexTransaction;
   return {
     query: async ({ text, values = [] }) => {
-      // it writes parameters as question marks; each occurs once, in order
-      const sql = text.replaceAll("?", String.raw`\?`).replaceAll(/\$\d+/g, "?");
-      const result = await trx.raw(sql, values as never);
+      // it writes parameters as question marks, whose values come in the order of the text
+      const bindings: unknown[] = [];
+      const sql = text.replaceAll("?", String.raw`\?`).replaceAll(/\$(\d+)/g, (_, n) => {
+        bindings.push(values[Number(n) - 1]);
+        return "?";
+      });
+      const result = await trx.raw(sql, bindings as never);
       return { rows: field(result, "rows") as Record<string, unknown>[] };
     },
   };
