@@ -3,13 +3,16 @@
 -- a queue may be dropped between two statements, so that no check comes early enough.
 
 -- A template for format() with the schema for {schema}. Within a string literal the name stands at its beginning: '{schema}.message_seq_%s'.
+-- Nothing is looked for in what has been put in: a schema may be named {schema}.
 create function qualified(template text) returns text
 language sql
 stable
-return replace(
-  replace(template, '''{schema}.', left(quote_literal(replace(quote_ident(current_schema()), '%', '%%') || '.'), -1)),
-  '{schema}', replace(quote_ident(current_schema()), '%', '%%')
-);
+begin atomic
+  with schema as (select replace(quote_ident(current_schema()), '%', '%%') as name)
+  select string_agg(replace(part.sql, '{schema}', schema.name), left(quote_literal(schema.name || '.'), -1) order by part.n)
+    from schema, unnest(string_to_array(template, '''{schema}.')) with ordinality as part(sql, n)
+   group by schema.name;
+end;
 
 -- The relation of the schema with this name, or the error that there is none.
 create function relation(name text) returns regclass

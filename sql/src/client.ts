@@ -5,7 +5,7 @@ export interface SqlClient {
 
 /** An identifier as the server itself quotes it, so that any name is safe to put into a statement. */
 export async function quoteIdentifier(client: SqlClient, name: string): Promise<string> {
-  const { rows } = await client.query("select format('%I', $1::text) as quoted", [name]);
+  const { rows } = await client.query("select pg_catalog.format('%I', $1::text) as quoted", [name]);
   return String(only(rows));
 }
 

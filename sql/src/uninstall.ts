@@ -36,5 +36,5 @@ export async function uninstall(client: SqlClient, options: SchemaOptions = {}):
     if (typeof drops !== "string") break;
     await client.query(`${begin}${drops};\ncommit`);
   }
-  await client.query(`drop schema ${quoted} cascade`);
+  await client.query(`${begin}drop schema ${quoted} cascade;\ncommit`);
 }
