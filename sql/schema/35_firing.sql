@@ -158,6 +158,13 @@ begin
     perform require_queue(queue);
   elsif queue is not null then
     perform receivable_queue(caller, queue);
+  elsif not may_view(caller) and not exists (
+    select from queue q where has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), q.id)), 'execute')
+  ) then
+    raise exception using
+      errcode = 'insufficient_privilege',
+      message = format('permission denied: role %s may neither look at queues nor receive from one', quote_ident(caller)),
+      hint = format('Members of %s may look.', quote_ident(schema_role('viewer')));
   end if;
   return query
     select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.missed, s.enabled, s.created_at, s.changed_at,

@@ -48,7 +48,6 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "create_queue('q')",
     "backoff(1)",
     "wake_channel('q')",
-    "schedules()",
   ],
   [
     senders,
@@ -122,6 +121,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "settle(0)",
     "tell_begun(0, 1, true)",
   ],
+  [["pgque_viewer", ...receiversOfAny], "schedules()"],
   [["pgque_viewer", ...receivers], "schedules('q')"],
   [
     viewers,
