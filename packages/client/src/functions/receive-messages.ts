@@ -62,9 +62,9 @@ export async function receiveMessages(
   const groups = await db.rows(
     (s) => `
       select ${lists}${db.commitsEachStatement ? withoutWaiting : ""}
-        from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4::text::integer, lease => $5::text::interval, max_bytes => $6::text::integer, tells_begun => $8::text::boolean)
+        from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4::text::integer, lease => $5::text::interval, max_bytes => $6::text::integer, tells_begun => $7::text::boolean)
              with ordinality as r (batch_id, message_id, attempt, type, payload, headers, created_at, leased_until, priority, key, crashes, n)
-       cross join (select $7::text) as s (separator)
+       cross join (select $8::text) as s (separator)
        group by (n - 1) / 100`,
     [
       queue,
@@ -73,8 +73,8 @@ export async function receiveMessages(
       String(max),
       milliseconds(leaseMs),
       String(Math.min(maxBytes ?? longestBytes, longestBytes)),
-      separator,
       String(tellsBegun),
+      separator,
     ],
     { queue, consumer, signal },
   );
