@@ -10,7 +10,7 @@ import { startPgbouncer } from "./pgbouncer.ts";
 const root = path.resolve(import.meta.dirname, "../..");
 
 /** Tests of what a session keeps, or of how connections are lost and found. */
-const aboutSessions = new Set(["repeat.test.ts", "connect.test.ts"]);
+const aboutSessions = new Set(["repeat.test.ts", "connect.test.ts", "sqlstates.test.ts"]);
 const files = readdirSync(path.join(root, "packages/client/test"), { recursive: true, encoding: "utf8" })
   .filter((file) => file.endsWith(".test.ts") && !aboutSessions.has(file))
   .map((file) => `packages/client/test/${file}`);

@@ -20,6 +20,14 @@ const kept = "user\u0000password\u0000host";
  * them, JSON. Rather too much is hidden than too little. What has been redacted stays as it is.
  */
 export function redact(text: string): string {
+  // what a mask leaves beside it may look like a secret again
+  for (let last = text; ; last = text) {
+    text = masked(last);
+    if (text === last) return text;
+  }
+}
+
+function masked(text: string): string {
   return text
     .replaceAll("\u0000", "\\u0000")
     .replaceAll(examples, kept)
