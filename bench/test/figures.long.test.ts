@@ -25,6 +25,8 @@ const least: Record<string, Record<string, number>> = {
   rotation: { rounds: 1, seconds: 0.6, senders: 2, sendsPerSecond: 100, receivers: 2 },
   features: { rounds: 1, messages: 200 },
   settle: { few: 20, many: 200, rounds: 1 },
+  memory: { queues: 2 },
+  ring: { mebibytes: 2, calls: 2, delayed: 2 },
   queues: { queues: 4, window: 2, calls: 1, sessions: 1, rounds: 1, sends: 20 },
 };
 
