@@ -119,7 +119,7 @@ declare
            (
              select m.seq, m.created_at
                from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-              cross join lateral (select * from {schema}.message_%1$s m where m.lane = p.lane and m.txid = late.txid) m
+              cross join lateral (select * from {schema}.message_%1$s m where m.lane = p.lane and m.txid = late.txid offset 0) m
               where not ((late.txid, m.seq) > %2$s)
                 and not pg_visible_in_snapshot(late.txid, p.prev)
                 and not (pg_visible_in_snapshot(late.txid, p.next) and (late.txid, m.seq) <= (p.last_txid, p.last_seq))

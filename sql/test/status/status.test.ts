@@ -53,34 +53,39 @@ describe("consumer_status", () => {
     expect((await status("consumer_status()")).map(({ depth }) => depth)).toEqual(["1", "0"]);
   });
 
-  test("reads what waits, not what is kept", async () => {
-    const rowsRead = async () => {
-      const { rows } = await a.query(`
+  test.each([false, true])(
+    "reads what waits, not what is kept; while others have transactions open: %s",
+    async (others) => {
+      const rowsRead = async () => {
+        const { rows } = await a.query(`
         select sum(pg_stat_get_xact_tuples_returned(m.oid)) + pgque.index_entries_read('pgque.message_1') as n
           from (select 'pgque.message_1'::regclass union all select inhrelid from pg_inherits where inhparent = 'pgque.message_1'::regclass) as m(oid)`);
-      return Number(rows[0].n);
-    };
-    await makeQueue(a, ["c"]);
-    await a.query("select pgque.send_batch('q', array(select n::text from generate_series(1, 20000) n))");
-    // the place is behind the messages once no transaction of the cluster, another test's say, is as old as theirs
-    await until(async () => {
-      await a.query("select pgque.seek('q', 'c', 'latest')");
-      const { rows } = await a.query(
-        "select pg_snapshot_xmin(prev) > (select max(txid::text::bigint)::text::xid8 from pgque.message_1) as is_behind from pgque.cursors(1)",
-      );
-      return rows[0].is_behind;
-    }, "the place is behind the messages");
-    // in a transaction: at its end the counters may be reported, and begin anew
-    await a.query("begin");
-    const before = await rowsRead();
-    await a.query("select count(*) from pgque.message_1");
-    const all = await rowsRead();
-    expect(await status("consumer_status('q')")).toMatchObject([{ depth: "0" }]);
-    expect(all - before).toBe(20_000);
-    // that behind which the place lies
-    expect((await rowsRead()) - all).toBeLessThanOrEqual(1);
-    await a.query("rollback");
-  });
+        return Number(rows[0].n);
+      };
+      await makeQueue(a, ["c"]);
+      await a.query("select pgque.send_batch('q', array(select n::text from generate_series(1, 20000) n))");
+      const other = await database.connect();
+      if (others) await other.query("begin; select pg_current_xact_id()");
+      // the place is behind the messages once no transaction of the cluster, another test's say, is as old as theirs
+      await until(async () => {
+        await a.query("select pgque.seek('q', 'c', 'latest')");
+        const { rows } = await a.query(
+          "select pg_snapshot_xmin(prev) > (select max(txid::text::bigint)::text::xid8 from pgque.message_1) as is_behind from pgque.cursors(1)",
+        );
+        return rows[0].is_behind;
+      }, "the place is behind the messages");
+      // in a transaction: at its end the counters may be reported, and begin anew
+      await a.query("begin");
+      const before = await rowsRead();
+      await a.query("select count(*) from pgque.message_1");
+      const all = await rowsRead();
+      expect(await status("consumer_status('q')")).toMatchObject([{ depth: "0" }]);
+      expect(all - before).toBe(20_000);
+      // that behind which the place lies
+      expect((await rowsRead()) - all).toBeLessThanOrEqual(1);
+      await a.query("rollback");
+    },
+  );
 });
 
 test("rates: what was sent since the current segment began, what was received in the last minute", async () => {
