@@ -10,6 +10,7 @@ import { defaultSchema } from "./version.ts";
 export const begin = `begin isolation level read committed read write;
 set local standard_conforming_strings = on;
 set local statement_timeout = 0;
+set local jit = off;
 set local quote_all_identifiers = off;
 `;
 

@@ -20,9 +20,9 @@ function programsOf(major: number): string {
 }
 
 const stock = [
-  { major: 15, bin: programsOf(15), folders: ["sql", "packages/worker"] },
-  // what the worker does with its connections is not another thing on another server: its suite runs on one
-  { major: 17, bin: programsOf(17), folders: ["sql"] },
+  { major: 15, bin: programsOf(15), folders: ["sql/test", "packages/client/test", "packages/worker/test"] },
+  // what client and worker do with their connections is not another thing on another server: their suites run on one
+  { major: 17, bin: programsOf(17), folders: ["sql/test"] },
 ];
 
 describe.each(stock)("on PostgreSQL $major as Debian ships it", ({ bin, folders }) => {
