@@ -74,7 +74,7 @@ describe("an attempt to connect that ends", () => {
   });
 });
 
-test("a session that the server ends because its transaction takes too long is CONNECTION_LOST", async () => {
+test("a session that the server ends because its transaction is idle for too long is CONNECTION_LOST", async () => {
   await using own = await ownServer();
   const client = await own.connect();
   const there = new Pgque(own.pool());
@@ -85,6 +85,12 @@ test("a session that the server ends because its transaction takes too long is C
     (await admin.query("select from pg_stat_activity where state = 'idle in transaction'")).rowCount;
   await until(async () => (await gone()) === 0, "the server has ended it");
   expect((await failure(there.using(client).send("orders", 1))).code).toBe("CONNECTION_LOST");
+});
+
+test("a session that the server ends because its transaction lasts too long is CONNECTION_LOST", async () => {
+  // PostgreSQL has transaction_timeout since 17
+  await using own = await ownServer({ major: 17 });
+  const there = new Pgque(own.pool());
   const limited = await own.connect();
   await limited.query("set transaction_timeout = 100");
   await limited.query("begin");

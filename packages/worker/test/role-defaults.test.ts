@@ -27,7 +27,7 @@ test.each([
   await pgque.send(queue, "later", { delayMs: 10 });
   await until(() => handled.length === 2, "both are handled");
   expect(new Set(handled)).toEqual(new Set(["later", "one"]));
-  expect(await pgque.runtime.workers()).toHaveLength(1);
+  await until(async () => (await pgque.runtime.workers()).length === 1, "its heartbeat is seen");
   expect((await pgque.pool.query(`show ${name}`)).rows, "which is as it was").toEqual([{ [name]: value }]);
   await worker.stop();
 });
