@@ -1,6 +1,6 @@
 -- Where a window's messages lie. A receive that looks into every segment of the ring pays for each of them; with a ring that has grown
 -- that is most of its cost. But a window never changes once taken, so a page of it need only look into the segments that hold the next of
--- its messages. Which ones those are is found out with its second page, and stored with the window. A ring of few segments is not worth it.
+-- its messages. Which ones those are is found out with its fifth page, and stored with the window. A ring of few segments is not worth it.
 
 create function segments_looked_into() returns int
 language sql

@@ -113,7 +113,7 @@ test("a receive that was compiled before the ring grew looks into all segments w
   await grower.query("commit");
   await a.query("select setval('pgque.segment_pointer_1', pgque.pointer_to($1))", [segments]);
   sent.push(...(await fillSegment(a, "in the new segment")));
-  for (const page of [await receive(late, "c", 10), await receive(late, "c", 10)]) got.push(...page.payloads);
+  for (let page = 0; page < 5; page += 1) got.push(...(await receive(late, "c", 10)).payloads);
   const { rows } = await late.query("select window_segments from pgque.batch_1 order by n desc limit 1");
   expect(rows[0].window_segments).toContain(segments);
   await late.query("commit");
@@ -121,4 +121,28 @@ test("a receive that was compiled before the ring grew looks into all segments w
   expect(page).toHaveLength(10);
   got.push(...page, ...(await drain(a)));
   expect(got).toEqual(sent);
+});
+
+test("only a long window is looked for in all segments: none of a consumer that is up to date and receives just what it asks for", async () => {
+  await makeQueue(a, ["c", "forgotten"]);
+  await fillRing(a, 6);
+  await drain(a);
+  await a.query("set track_functions = 'all'");
+  const looks = async (consumer: string, receives: number, sent: number): Promise<number> => {
+    await a.query("begin");
+    for (let n = 0; n < receives; n += 1) {
+      if (sent > 0) await send(a, ...Array.from({ length: sent }, () => "x"));
+      await ack(a, (await receive(a, consumer, 10)).batch);
+    }
+    const { rows } = await a.query(
+      "select coalesce(sum(calls), 0)::int as calls from pg_stat_xact_user_functions where funcname = 'find_window_segments'",
+    );
+    await a.query("commit");
+    return rows[0].calls;
+  };
+  for (let round = 0; round < 3; round += 1) {
+    expect(await looks("c", 1, 10)).toBe(0);
+    expect(await looks("c", 3, 0), "nothing is left").toBe(0);
+  }
+  expect(await looks("forgotten", 20, 0), "once, with the fifth page or the first of another segment").toBe(1);
 });
