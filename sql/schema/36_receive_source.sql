@@ -10,8 +10,9 @@ return format(
   '(case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then pg_snapshot_xmax(%2$s) else %1$s.last_txid end, '
     || 'case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then -1 else %1$s.last_seq end)', "position", prev);
 
--- The messages of the main part of the window, before a txid. Every segment of the ring has a scan of its own, which is made ready anew for each
--- receive: so the bounds are variables, not expressions, and all columns are taken, as they lie in the table: both are most of what that costs.
+-- The messages of the main part of the window, before a txid; one more than a page may have, which says whether it is the last. Every segment of
+-- the ring has a scan of its own, which is made ready anew for each receive: so the bounds are variables, not expressions, and all columns are
+-- taken, as they lie in the table: both are most of what that costs.
 create function messages_of_window(source text, lane text, before text, condition text) returns text
 language sql
 immutable
@@ -25,7 +26,7 @@ return format($sql$
        and pg_visible_in_snapshot(m.txid, position.next_snapshot)
        and (m.consumer_id is null or m.consumer_id = reader)%4$s
      order by m.lane, m.txid, m.seq
-     limit max_messages
+     limit max_messages + 1
   )
 $sql$, source, before, lane, condition);
 
@@ -64,17 +65,17 @@ begin
           and (m.txid, m.seq) > (position.last_txid, position.last_seq)
           and (m.consumer_id is null or m.consumer_id = reader)%3$s
         order by m.lane, m.txid, m.seq
-        limit max_messages
+        limit max_messages + 1
      ) m
      where late.txid >= position.last_txid
        and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-     limit max_messages
+     limit max_messages + 1
   )
   union all
-$sql$), queue_id, lane, not_expired(queue_id)) || window_messages || ') page limit max_messages';
+$sql$), queue_id, lane, not_expired(queue_id)) || window_messages || ') page limit max_messages + 1';
   end if;
   -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-  return format('select m.* from (%s) m order by m.txid, m.seq limit max_messages', (
+  return format('select m.* from (%s) m order by m.txid, m.seq limit max_messages + 1', (
     select string_agg(messages_of_window(format(qualified('only {schema}.message_%1$s_%2$s m where %2$s = any (part.part)'), queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
       from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
   ));

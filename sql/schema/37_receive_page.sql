@@ -28,7 +28,7 @@ set search_path from current
 as $generate$
 declare
   lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
-  is_last_page constant text := 'p.seen < max_messages and p.messages = p.seen' || case when kind = 'part' then ' and not part.more' else '' end;
+  is_last_page constant text := 'p.seen <= max_messages and p.messages = p.seen' || case when kind = 'part' then ' and not part.more' else '' end;
 begin
   return format(qualified($sql$
     return query
@@ -38,10 +38,11 @@ begin
     picked as (
       select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
              -- the length of a payload is known without reading it
-             case
+             -- one more than may be handed out was looked for
+             least(max_messages, case
                when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
                else {schema}.messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
-             end as messages
+             end) as messages
         from window_messages w
       having count(*) > 0
     ),

@@ -146,3 +146,18 @@ test("only a long window is looked for in all segments: none of a consumer that 
   }
   expect(await looks("forgotten", 20, 0), "once, with the fifth page or the first of another segment").toBe(1);
 });
+
+test("a page that is just full knows that it is the last of its window, or that it is not", async () => {
+  await makeQueue(a, ["c"]);
+  const receivedAll = async (max: number, maxBytes: number | null = null): Promise<boolean> => {
+    await a.query("select from pgque.receive_messages('q', 'c', max_messages => $1, max_bytes => $2)", [max, maxBytes]);
+    return (await a.query("select exhausted from pgque.batch_1 order by n desc limit 1")).rows[0].exhausted;
+  };
+  await send(a, ..."abcdef");
+  expect(await receivedAll(2)).toBe(false);
+  expect(await receivedAll(3)).toBe(false);
+  expect(await receivedAll(1)).toBe(true);
+  await send(a, ..."abcd");
+  expect(await receivedAll(3, 3), "the fourth byte is not within the page").toBe(false);
+  expect(await receivedAll(2, 2)).toBe(true);
+});
