@@ -105,6 +105,8 @@ const refused: [call: string, code: string, message: string][] = [
   ["heartbeat('w', '0 s')", "PQ004", "expected a worker name and a ttl"],
   ["maintain('nowhere')", "PQ001", "queue not found: nowhere"],
   ["max_retries('nowhere')", "PQ001", "queue not found: nowhere"],
+  ["option_differences('nowhere', '{}')", "PQ001", "queue not found: nowhere"],
+  ["option_differences('q', '[]')", "PQ004", "expected the options of option_differences to be a JSON object, got: []"],
   ["deliver_delayed('nowhere')", "PQ001", "queue not found: nowhere"],
   ["deliver_delayed('q', consumer => 'nobody')", "PQ002", "consumer not registered: nobody"],
   ["deliver_delayed('q', null)", "PQ004", "expected until to be a time, and within to be 0 or longer, got: NULL, NULL"],

@@ -121,6 +121,8 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "settle(0)",
     "tell_begun(0, 1, true)",
   ],
+  [["pgque_viewer", ...users], "option_differences('q', '{\"max_retries\": 1}')"],
+  [["pgque_viewer", ...receivers], "option_differences('q', '{\"rate_limit\": 1}', 'c')"],
   [["pgque_viewer", ...receiversOfAny], "schedules()"],
   [["pgque_viewer", ...receivers], "schedules('q')"],
   [
