@@ -107,6 +107,7 @@ const refused: [call: string, code: string, message: string][] = [
   ["max_retries('nowhere')", "PQ001", "queue not found: nowhere"],
   ["option_differences('nowhere', '{}')", "PQ001", "queue not found: nowhere"],
   ["option_differences('q', '[]')", "PQ004", "expected the options of option_differences to be a JSON object, got: []"],
+  ["skipped_messages('nowhere', 'c')", "PQ001", "queue not found: nowhere"],
   ["deliver_delayed('nowhere')", "PQ001", "queue not found: nowhere"],
   ["deliver_delayed('q', consumer => 'nobody')", "PQ002", "consumer not registered: nobody"],
   ["deliver_delayed('q', null)", "PQ004", "expected until to be a time, and within to be 0 or longer, got: NULL, NULL"],

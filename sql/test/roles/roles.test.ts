@@ -100,6 +100,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "lower_idle_flag('q')",
     "has_open_senders('q')",
     "max_retries('q')",
+    "skipped_messages('q', 'c')",
     // just like it is
     "schedule('s', 'q', '0 0 * * *')",
     "schedule('s', 'q', '0 0 * * *', null::jsonb)",
