@@ -18,6 +18,7 @@ export {
   type TypesOf,
   type UntypedQueueDefinition,
 } from "./queue/define-queue.ts";
+export type { Ensured, EnsureOptions, Subscribed } from "./queue/ensured.ts";
 export type { AnyType, MessageOf, MessageTypes, PayloadTypes } from "./queue/message-types.ts";
 export type { QueueDefaults } from "./queue/queue-defaults.ts";
 export type { QueueOptions } from "./queue/queue-options.ts";
@@ -72,6 +73,7 @@ export {
   errorCodes,
   isPgqueError,
   PgqueError,
+  type OptionDifference,
   type PayloadIssue,
   type PgqueErrorCode,
   type PgqueErrorDetails,

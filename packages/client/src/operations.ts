@@ -3,14 +3,14 @@ import { DeadLetters } from "./admin/dead-letters.ts";
 import { Messages } from "./admin/messages.ts";
 import { Queues } from "./admin/queues.ts";
 import { Schedules } from "./admin/schedules.ts";
-import { limitWords, subscribeChecks, type SubscribeOptions } from "./admin/subscribe-options.ts";
+import { subscribeChecks, type SubscribeOptions } from "./admin/subscribe-options.ts";
 import type { Connection } from "./connection/connection.ts";
 import * as consumers from "./functions/consumers.ts";
-import { createQueue } from "./functions/queues.ts";
 import * as upkeep from "./functions/runtime.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
+import { ensureConsumer, ensureQueue } from "./queue/ensure.ts";
+import { ensureChecks, type Ensured, type EnsureOptions, type Subscribed } from "./queue/ensured.ts";
 import type { MessageOf, MessageTypes } from "./queue/message-types.ts";
-import { settingsOfNew, sqlOptions } from "./queue/queue-options.ts";
 import type { Batch } from "./receive/batch.ts";
 import type { ReceiveOptions } from "./receive/receive-options.ts";
 import { batches, defaultConsumer, receive } from "./receive/receive.ts";
@@ -60,40 +60,35 @@ export class Operations {
   }
 
   /**
-   * Creates a queue unless it is there. The settings of one that is there are left as they are.
+   * Creates a queue unless it is there. One that is there is left as it is; the answer says which options of the definition it has otherwise.
    *
-   * @returns true when it was created
+   * @throws PgqueError OPTIONS_DIFFER, if `strict`
    * @example
-   * await pgque.ensure(orders);
+   * const { created, differences } = await pgque.ensure(orders);
+   * for (const { option, wanted, found } of differences) console.log(option, "is", found, "and not", wanted);
    */
-  async ensure(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
-    refuse("ensure", problemsOf(options, callChecks));
-    const { name: queueName, options: settings } = queueOf("ensure", queue);
-    return createQueue(this.#db, queueName, sqlOptions(settingsOfNew(settings)), options.signal);
+  async ensure(queue: QueueRef, options: EnsureOptions = {}): Promise<Ensured> {
+    refuse("ensure", problemsOf(options, ensureChecks));
+    return ensureQueue(this.#db, queueOf("ensure", queue), options);
   }
 
   /**
-   * Registers a consumer: a named reader that is given every message of the queue. Not in a transaction above READ COMMITTED.
+   * Registers a consumer: a named reader that is given every message of the queue. One that is there is left as it is; the answer says which of
+   * the options it has otherwise. Not in a transaction above READ COMMITTED.
    *
    * @param consumer any Unicode, 1 to 57 bytes of UTF-8
-   * @returns true when it is new
-   * @throws PgqueError ISOLATION_LEVEL, INVALID_ARGUMENT when it is there in another mode
+   * @throws PgqueError ISOLATION_LEVEL, INVALID_ARGUMENT when it is there in another mode; OPTIONS_DIFFER, if `strict`
    * @example
-   * await pgque.subscribe(orders, "billing", { maxInFlight: 100 });
+   * const { created, skipped } = await pgque.subscribe(orders, "billing", { maxInFlight: 100 });
+   * if (created && skipped > 0) console.log("billing begins after", skipped, "messages that are there");
    */
   async subscribe(
     queue: QueueRef,
     consumer: string = defaultConsumer,
     options: SubscribeOptions = {},
-  ): Promise<boolean> {
+  ): Promise<Subscribed> {
     refuse("subscribe", [name("consumer", consumer), ...problemsOf(options, subscribeChecks)]);
-    const settings = {
-      from: options.from,
-      mode: options.mode ?? "shared",
-      on_failure: options.onFailure,
-      ...limitWords(options),
-    };
-    return consumers.subscribe(this.#db, queueOf("subscribe", queue).name, consumer, settings, options.signal);
+    return ensureConsumer(this.#db, queueOf("subscribe", queue).name, consumer, options);
   }
 
   /**

@@ -27,6 +27,7 @@ const ways: Record<PgqueErrorCode, () => Promise<PgqueError>> = {
   PAYLOAD_NOT_JSON: () => failure(pgque.send(defineQueue("orders"), 1n)),
   QUEUE_NOT_FOUND: () => failure(pgque.send(defineQueue("nope"), 1)),
   CONSUMER_NOT_FOUND: () => failure(pgque.receive(orders, { consumer: "nobody" })),
+  OPTIONS_DIFFER: () => failure(pgque.ensure(defineQueue("orders", { maxRetries: 3 }), { strict: true })),
   NOT_IN_BATCH: () => raising("PQ003"),
   LEASE_LOST: () => raising("PQ006"),
   ISOLATION_LEVEL: () => raising("PQ005"),

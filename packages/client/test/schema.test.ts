@@ -41,11 +41,11 @@ test("a schema that is installed after a failure is found, and one that is gone 
   expect((await failure(late.ensure(orders))).code).toBe("SCHEMA_NOT_INSTALLED");
   const client = await database.connect();
   await install(client, { schema: "late" });
-  expect(await late.ensure(orders)).toBe(true);
+  expect(await late.ensure(orders)).toMatchObject({ created: true });
   await uninstall(client, { schema: "late" });
   expect((await failure(late.ensure(orders))).code).toBe("SCHEMA_NOT_INSTALLED");
   await install(client, { schema: "late" });
-  expect(await late.ensure(orders)).toBe(true);
+  expect(await late.ensure(orders)).toMatchObject({ created: true });
 });
 
 const [major, minor, patch] = schemaVersion.split(".").map(Number);
@@ -69,7 +69,7 @@ test.for<[string, string, string]>([
 
 test("a newer schema of the same line serves: in a rolling deployment it goes first", async () => {
   await setVersion(`${major}.${minor}.${Number(patch) + 1}`);
-  expect(await new Pgque(database.pool()).ensure(orders)).toBe(true);
+  expect(await new Pgque(database.pool()).ensure(orders)).toMatchObject({ created: true });
 });
 
 test("the schema is checked once, also by many first calls at a time", async () => {

@@ -126,8 +126,8 @@ describe("receive", () => {
   });
 
   test("gives every consumer every message", async () => {
-    expect(await pgque.subscribe(orders, "audit", { from: "latest" })).toBe(true);
-    expect(await pgque.subscribe(orders, "audit")).toBe(false);
+    expect(await pgque.subscribe(orders, "audit", { from: "latest" })).toMatchObject({ created: true });
+    expect(await pgque.subscribe(orders, "audit")).toEqual({ created: false, differences: [], skipped: 0 });
     await pgque.send(orders, { orderId: 7 });
     for (const consumer of ["default", "audit"]) {
       const batch = await pgque.receive(orders, { consumer });
@@ -166,8 +166,8 @@ test("ensure creates a queue once, with its settings", async () => {
     payloadBytesMax: 10,
   };
   const small = defineQueue("small", settings);
-  expect(await pgque.ensure(small)).toBe(true);
-  expect(await pgque.ensure(small)).toBe(false);
+  expect(await pgque.ensure(small)).toEqual({ created: true, differences: [] });
+  expect(await pgque.ensure(small)).toEqual({ created: false, differences: [] });
   const { rows } = await database.pool().query(
     `select max_retries, rotation_bytes::int, extract(epoch from rotation_period)::float8 as period,
             extract(epoch from rotation_min_interval)::float8 as min_interval, payload_bytes_max

@@ -41,5 +41,8 @@ test("a worker needs the right to receive from its queue, a sender that to send,
   });
   await expect(sender.receive(orders)).rejects.toMatchObject({ code: "ACCESS_DENIED" });
   await expect(sender.ensure(defineQueue("new"))).rejects.toMatchObject({ code: "ACCESS_DENIED" });
-  expect(await sender.ensure(orders)).toBe(false);
+  expect(await sender.ensure(defineQueue("orders", { maxRetries: 9 }))).toEqual({
+    created: false,
+    differences: [{ option: "maxRetries", wanted: 9, found: 5 }],
+  });
 });

@@ -1,4 +1,13 @@
-import { callChecks, integer, nullable, oneOf, show, type CallOptions, type Check } from "../validation/options.ts";
+import {
+  boolean,
+  callChecks,
+  integer,
+  nullable,
+  oneOf,
+  show,
+  type CallOptions,
+  type Check,
+} from "../validation/options.ts";
 
 /** A place in the log of a queue. */
 export type Position = "earliest" | "latest" | Date;
@@ -25,6 +34,8 @@ export interface SubscribeOptions extends ConsumerLimits, CallOptions {
   mode?: "shared" | "exclusive" | "ordered" | undefined;
   /** What a failed message does to the lane of an ordered consumer: `block` it until it is tried again, or be skipped and come later. Default: `block`. */
   onFailure?: "block" | "skip" | undefined;
+  /** Fail with OPTIONS_DIFFER when the consumer is there with other options than these; `from` counts for a new one alone. Default: false. */
+  strict?: boolean | undefined;
 }
 
 const dayMs = 86_400_000;
@@ -45,6 +56,7 @@ export const subscribeChecks: Record<keyof SubscribeOptions, Check> = {
   from,
   mode: oneOf("shared", "exclusive", "ordered"),
   ...changeable,
+  strict: boolean,
   ...callChecks,
 };
 

@@ -12,6 +12,8 @@ export const errorCodes = {
     "A payload or header is not JSON: a bigint, a circular reference, undefined, a Map, or text that does not parse.",
   QUEUE_NOT_FOUND: "There is no queue of that name (SQLSTATE PQ001).",
   CONSUMER_NOT_FOUND: "The queue has no consumer of that name (SQLSTATE PQ002).",
+  OPTIONS_DIFFER:
+    "`strict` was asked for, and the queue or consumer is there with other options; `details.differences` has each.",
   NOT_IN_BATCH: "A message id does not belong to the batch (SQLSTATE PQ003).",
   LEASE_LOST:
     "The batch or a message of it is unknown, settled already, or the lease ended and it went to another worker (SQLSTATE PQ006).",
@@ -38,6 +40,15 @@ export interface PayloadIssue {
   message: string;
 }
 
+/** An option that was given by name, and that the database has another value of. */
+export interface OptionDifference {
+  /** As it was given: `maxRetries`. */
+  option: string;
+  wanted: string | number | boolean;
+  /** What it is in the database, in the same unit. Null: none, such as no limit. */
+  found: string | number | boolean | null;
+}
+
 /** What an error knows, as data. Which fields are there depends on the code. */
 export interface PgqueErrorDetails {
   queue?: string;
@@ -51,6 +62,8 @@ export interface PgqueErrorDetails {
   issues?: readonly PayloadIssue[];
   /** Each option that was refused, as a sentence. */
   problems?: readonly string[];
+  /** Each option that has another value in the database. */
+  differences?: readonly OptionDifference[];
   /** Address of the database. */
   host?: string;
   port?: number;

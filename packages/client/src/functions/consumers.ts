@@ -17,6 +17,21 @@ export async function subscribe(
   return Number(added) === 1;
 }
 
+/** Counted to 10001. */
+export async function skippedMessages(
+  db: Connection,
+  queue: string,
+  consumer: string,
+  signal?: AbortSignal,
+): Promise<number> {
+  const skipped = await db.value(
+    (s) => `select ${s}.skipped_messages(queue => $1, consumer => $2) as value`,
+    [queue, consumer],
+    { queue, consumer, repeatable: true, signal },
+  );
+  return Number(skipped);
+}
+
 export async function unsubscribe(
   db: Connection,
   queue: string,
