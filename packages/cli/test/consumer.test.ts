@@ -32,7 +32,14 @@ test("a consumer is added, once, and listed with its mode and limits", async () 
     queue: "orders",
     consumer: "Büro ☾",
     added: false,
+    differences: [],
+    skipped: 0,
   });
+  const other = ["--max-in-flight", "6", "--rate-period", "1s"];
+  expect((await run("consumer", "add", "orders", "Büro ☾", ...other)).out).toBe(
+    'There is consumer "Büro ☾" of queue "orders" already. Other than named: --max-in-flight is 5, not 6; --rate-period is 1m, not 1s. ' +
+      "`pgque consumer set orders 'Büro ☾'` changes them.\n",
+  );
   await client.sendMany("orders", [1, 2]);
   expect((await run("consumer", "list")).out).toMatch(/^orders +Büro ☾ +shared +2 +0 of 5 .* 10 per 1m$/m);
   expect(await json("consumer", "list", "orders")).toMatchObject([
@@ -47,6 +54,21 @@ test("a consumer is added, once, and listed with its mode and limits", async () 
       lagMs: expect.any(Number),
     },
   ]);
+});
+
+test("one that comes later is said to skip what is there", async () => {
+  await client.ensure("backlog");
+  await client.subscribe("backlog", "first");
+  await client.sendMany("backlog", [1, 2]);
+  expect((await run("consumer", "add", "backlog", "late")).out).toBe(
+    'Added consumer "late" of queue "backlog". It skips 2 messages that were sent before; `pgque consumer move backlog late --to start` brings them.\n',
+  );
+  expect(await json("consumer", "add", "backlog", "whole", "--from", "start")).toMatchObject({
+    added: true,
+    skipped: 0,
+  });
+  expect((await run("consumer", "move", "backlog", "late", "--to", "start", "--yes")).code).toBe(0);
+  expect((await client.receive("backlog", { consumer: "late" })).messages).toHaveLength(2);
 });
 
 test("limits are changed and taken away", async () => {

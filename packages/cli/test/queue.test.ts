@@ -29,7 +29,30 @@ test("a queue of any name is created with its settings, once", async () => {
     expiry: true,
     wake: true,
   });
-  expect(await json("queue", "create", name, "--max-retries", "9")).toEqual({ queue: name, created: false });
+  expect(await json("queue", "create", name, "--max-retries", "9")).toEqual({
+    queue: name,
+    created: false,
+    differences: [{ option: "maxRetries", wanted: 9, found: 3 }],
+  });
+  const others = [
+    "--max-retries",
+    "9",
+    "--retention",
+    "2d",
+    "--expiry",
+    "off",
+    "--max-lag",
+    "1h",
+    "--lane-by",
+    "priority",
+  ];
+  expect((await run("queue", "create", name, ...others)).out).toBe(
+    `Queue "${name}" is there already. Its settings were left as they are: --max-retries is 3, not 9; --expiry is on, not off; ` +
+      `--retention is 90m, not 2d; --max-lag is none, not 1h. \`pgque queue set '${name}'\` changes them.\n`,
+  );
+  expect((await run("queue", "create", name)).out).toBe(
+    `Queue "${name}" is there already. Its settings were left as they are.\n`,
+  );
   expect(await client.queues.settings(name)).toMatchObject({ maxRetries: 3 });
   expect((await run("queue", "list")).out).toMatch(/^queue +consumers .*\nGrüße ☾ 日本 +0 +0\.0 /);
 });

@@ -1,9 +1,17 @@
-import type { Consumers, ConsumerSettings, ConsumerStatus, Position, SubscribeOptions } from "@pgque/client";
+import type {
+  Consumers,
+  ConsumerSettings,
+  ConsumerStatus,
+  OptionDifference,
+  Position,
+  SubscribeOptions,
+} from "@pgque/client";
 import { type Command, Command as Subcommand, Option } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
 import { given, integer, withJson, withYes } from "../options.ts";
 import { confirm, type ConfirmFlags } from "../output/confirm.ts";
+import { showDifferences } from "../output/differences.ts";
 import { duration, showAge, showDuration, timeOrAge } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printList, printResult } from "../output/print.ts";
@@ -78,7 +86,7 @@ function add(): Command {
     .addHelpText(
       "after",
       `
-A worker adds its consumer by itself. One that is there stays as it is.
+A worker adds its consumer by itself. One that is there stays as it is, and what is other than named here is said.
 
 Examples:
   pgque consumer add orders billing
@@ -88,15 +96,29 @@ Examples:
     .action(async (queue: string, name: string, flags: AddFlags) => {
       const { from, mode, onFailure, maxInFlight, rateLimit, ratePeriod: ratePeriodMs } = flags;
       const options = given({ from, mode, onFailure, maxInFlight, rateLimit, ratePeriodMs });
-      const added = await withPgque(flags, "reader", (pgque) =>
+      const { created, differences, skipped } = await withPgque(flags, "reader", (pgque) =>
         pgque.subscribe(queue, name, options as SubscribeOptions),
       );
       await printResult(
         flags,
-        { queue, consumer: name, added },
-        added ? `Added ${said(queue, name)}.` : `There is ${said(queue, name)} already.`,
+        { queue, consumer: name, added: created, differences, skipped },
+        created ? `Added ${said(queue, name)}.${passedOver(queue, name, skipped)}` : asItIs(queue, name, differences),
       );
     });
+}
+
+function passedOver(queue: string, name: string, skipped: number): string {
+  if (skipped === 0) return "";
+  const count = skipped > 10_000 ? "more than 10,000 messages" : counted(skipped, "message");
+  return ` It skips ${count} that ${skipped === 1 ? "was" : "were"} sent before; \`pgque consumer move ${shellWord(queue)} ${shellWord(name)} --to start\` brings them.`;
+}
+
+function asItIs(queue: string, name: string, differences: readonly OptionDifference[]): string {
+  const others =
+    differences.length === 0
+      ? ""
+      : ` Other than named: ${showDifferences(differences)}. \`pgque consumer set ${shellWord(queue)} ${shellWord(name)}\` changes them.`;
+  return `There is ${said(queue, name)} already.${others}`;
 }
 
 type Listed = ConsumerRecord<ConsumerStatus & Omit<ConsumerSettings, "paused">>;

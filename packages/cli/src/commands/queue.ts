@@ -4,6 +4,7 @@ import { withPgque } from "../database.ts";
 import { withJson, withYes } from "../options.ts";
 import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 import { showAge } from "../output/duration.ts";
+import { showDifferences } from "../output/differences.ts";
 import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printLine, printList, printResult } from "../output/print.ts";
 import { type ConsumerRecord, consumerRecord, type QueueRecord, queueRecord } from "../output/records.ts";
@@ -34,7 +35,7 @@ function create(): Command {
   return withDatabase(
     withJson(withSettings(new Command("create").argument("<queue>", "name: any Unicode, at most 57 bytes"))),
   )
-    .description("Create a queue. Does nothing when it is there; its settings then stay as they are.")
+    .description("Create a queue. Does nothing when it is there, and says which settings are other than those named.")
     .addHelpText(
       "after",
       `
@@ -45,15 +46,21 @@ Examples:
   pgque queue create mails --lane-by priority --max-retries 3 --retention 2d`,
     )
     .action(async (name: string, flags: Flags) => {
-      const created = await withPgque(flags, "admin", async (pgque) => {
+      const { created, differences } = await withPgque(flags, "admin", async (pgque) => {
         const { defineQueue } = await import("@pgque/client");
         return pgque.ensure(defineQueue(name, readSettings({ ...flags }) as object));
       });
       const said = JSON.stringify(name);
       await printResult(
         flags,
-        { queue: name, created },
-        created ? `Created queue ${said}.` : `Queue ${said} is there already. Its settings were left as they are.`,
+        { queue: name, created, differences },
+        created
+          ? `Created queue ${said}.`
+          : `Queue ${said} is there already. Its settings were left as they are${
+              differences.length > 0
+                ? `: ${showDifferences(differences)}. \`pgque queue set ${shellWord(name)}\` changes them`
+                : ""
+            }.`,
       );
     });
 }

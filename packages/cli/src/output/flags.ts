@@ -56,7 +56,8 @@ const otherNames: Record<string, string> = {
   reasonLike: "--reason",
 };
 
-function flagOf(name: string): string {
+/** "maxLag" as "--max-lag". */
+export function flagOf(name: string): string {
   const isMs = name.endsWith("Ms");
   const words = (isMs ? name.slice(0, -2) : name).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return `${otherNames[name] ?? `--${words}`}${isMs ? " (in ms)" : ""}`;
