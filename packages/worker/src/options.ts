@@ -119,8 +119,12 @@ export interface BatchWorkerOptions<Types extends MessageTypes = MessageTypes> e
 }
 
 /** Every option with its value, and what all parts say what happens to. */
-export type ResolvedOptions = { [Name in keyof Omit<WorkerOptions, "batch">]-?: NonNullable<WorkerOptions[Name]> } & {
+export type ResolvedOptions = {
+  [Name in keyof Omit<WorkerOptions, "batch" | "onFailure">]-?: NonNullable<WorkerOptions[Name]>;
+} & {
   batch: boolean;
+  /** Undefined: not given, which is `block`. */
+  onFailure?: "block" | "skip";
   watch: Watch;
   attempts: Attempts;
   /** Told of every failure, before what becomes of the message. Set by the worker itself. */
@@ -156,7 +160,6 @@ export function resolveOptions(
     prefetch,
     batchSize: given.batch ? batchSize : prefetch,
     mode: "shared",
-    onFailure: "block",
     batch: false,
     transactional: false,
     unknownType: "retry",

@@ -23,7 +23,7 @@ export function routeOf(queue: Queue, handler: AnyHandler, options: ResolvedOpti
   const handle = options.batch ? together(handler as BatchHandler) : one(handler as Handler | TypeHandlers, unknown);
   return {
     unit: options.batch ? "batch" : options.mode === "ordered" ? "sequence" : "message",
-    stopsAtFailure: options.onFailure === "block",
+    stopsAtFailure: options.onFailure !== "skip",
     handle: wrapped(options.middleware, handle),
     outcomeOfInvalid: (message, error) => {
       const isUnknown = queue.types !== undefined && !Object.hasOwn(queue.types, message.type);

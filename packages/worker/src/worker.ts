@@ -9,9 +9,9 @@ import { deadline } from "./pause.ts";
 import { Passes } from "./pass/passes.ts";
 import { checkDrain, checkRunOnce, messagesMax, type DrainOptions, type RunOnceOptions } from "./pass/pass-options.ts";
 import type { RunSummary } from "./pass/summary.ts";
+import { Preparation } from "./prepare.ts";
 import { Run } from "./run.ts";
 import { withinPool } from "./transaction/within-pool.ts";
-import { declareSchedules } from "./schedule/declared.ts";
 
 /**
  * Receives the messages of a queue for one consumer and calls a handler for each. Any number of workers, in any number of
@@ -33,6 +33,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
   readonly #queue: Queue;
   readonly #handler: AnyHandler;
   readonly #options: ResolvedOptions;
+  readonly #preparation: Preparation;
   readonly #passes: Passes;
   #state: WorkerState = "idle";
   /** How often it was started or stopped: what ends later than the next such call has nothing to say of its state. */
@@ -66,7 +67,8 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     this.pgque = pgque;
     this.#queue = queue;
     this.#handler = handler;
-    this.#passes = new Passes(pgque, queue, handler, this.#options, this.name, (signal) => this.#prepare(signal));
+    this.#preparation = new Preparation(pgque, queue, this.#options);
+    this.#passes = new Passes(pgque, queue, handler, this.#options, this.name, this.#preparation);
   }
 
   /** The name of its queue. */
@@ -220,7 +222,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     this.#givenUp = new AbortController();
     const { signal: givenUp } = this.#givenUp;
     await after;
-    await this.#prepare(AbortSignal.any([forced, givenUp]));
+    await this.#preparation.run(AbortSignal.any([forced, givenUp]));
     watch.begin();
     // a name of its own: the heartbeats of the run before named a session that is over, and would give these leases away
     this.#starts += 1;
@@ -231,15 +233,6 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     log.info("worker started");
     watch.events.emit("started", () => ({}));
     return run;
-  }
-
-  /** `signal`: of a stop that waits no longer. */
-  async #prepare(signal: AbortSignal): Promise<void> {
-    const { consumer, mode, onFailure, schedules, attempts, answerTimeoutMs } = this.#options;
-    await this.pgque.ensure(this.#queue, { signal });
-    await this.pgque.subscribe(this.#queue, consumer, { ...(mode === "ordered" ? { mode, onFailure } : {}), signal });
-    await attempts.read(this.pgque, this.#queue, answerTimeoutMs, signal);
-    await declareSchedules(this.pgque, this.#queue, schedules, signal);
   }
 
   async #stop(starting: Promise<Run>, after: Promise<void>): Promise<void> {

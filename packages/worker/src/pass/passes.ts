@@ -1,6 +1,7 @@
 import type { Pgque, Queue } from "@pgque/client";
 import type { AnyHandler } from "../handler.ts";
 import type { ResolvedOptions } from "../options.ts";
+import type { Preparation } from "../prepare.ts";
 import { Pass, type PassSettings } from "./pass.ts";
 import type { RunOnceOptions, DrainOptions } from "./pass-options.ts";
 import type { RunSummary } from "./summary.ts";
@@ -12,26 +13,25 @@ export class Passes {
   readonly #handler: AnyHandler;
   readonly #options: ResolvedOptions;
   readonly #name: string;
-  readonly #prepare: (signal: AbortSignal) => Promise<void>;
+  readonly #preparation: Preparation;
   readonly #running = new Set<Promise<unknown>>();
   #stop = new AbortController();
   #begun = 0;
 
-  /** `prepare`: sees to it that queue and consumer are there. */
   constructor(
     pgque: Pgque,
     queue: Queue,
     handler: AnyHandler,
     options: ResolvedOptions,
     name: string,
-    prepare: (signal: AbortSignal) => Promise<void>,
+    preparation: Preparation,
   ) {
     this.#pgque = pgque;
     this.#queue = queue;
     this.#handler = handler;
     this.#options = options;
     this.#name = name;
-    this.#prepare = prepare;
+    this.#preparation = preparation;
   }
 
   /** `forced`: aborted, the end of a pass that is stopped waits for no handler. */
@@ -58,7 +58,7 @@ export class Passes {
   }
 
   async #run(settings: Omit<PassSettings, "name">, work: (pass: Pass) => Promise<RunSummary>): Promise<RunSummary> {
-    await this.#prepare(settings.forced);
+    await this.#preparation.run(settings.forced);
     this.#begun += 1;
     const name = `${this.#name}:once-${this.#begun}`;
     return work(new Pass(this.#pgque, this.#queue, this.#handler, this.#options, { ...settings, name }));
