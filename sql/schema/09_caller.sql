@@ -9,8 +9,14 @@ create domain caller as name not null constraint is_the_caller check (value = cu
 
 comment on domain caller is 'The role that calls a function: leave it out.';
 
+-- Whether a role may receive from a queue: it holds EXECUTE on the functions generated for it, see 26_roles.sql.
+create function may_receive(caller name, queue_id int) returns boolean
+language sql
+stable
+set search_path from current
+return has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), queue_id)), 'execute') is true;
+
 -- Refuses a role that may not receive from a queue. A queue that is not there is left to the caller, who says so.
--- To receive from a queue is to hold EXECUTE on the functions generated for it: see 26_roles.sql.
 create function require_receive(caller name, queue_id int) returns void
 language plpgsql
 stable
@@ -19,7 +25,7 @@ as $$
 declare
   queue_name text;
 begin
-  if has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), queue_id)), 'execute') then
+  if may_receive(caller, queue_id) then
     return;
   end if;
   select q.name into queue_name from queue q where q.id = queue_id;
@@ -79,5 +85,26 @@ declare
 begin
   perform require_receive(caller, queue_id);
   return queue_id;
+end
+$$;
+
+-- The number of a queue that a role may look at, since it may look at every queue or receive from that one; null for no queue, which is refused
+-- to a role that may look at none.
+create function viewable_queue(caller name, queue text) returns int
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
+  if queue is not null then
+    return case when may_view(caller) then require_queue(queue) else receivable_queue(caller, queue) end;
+  end if;
+  if not may_view(caller) and not exists (select from queue q where may_receive(caller, q.id)) then
+    raise exception using
+      errcode = 'insufficient_privilege',
+      message = format('permission denied: role %s may neither look at queues nor receive from one', quote_ident(caller)),
+      hint = format('Members of %s may look.', quote_ident(schema_role('viewer')));
+  end if;
+  return null;
 end
 $$;

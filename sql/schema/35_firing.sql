@@ -154,25 +154,14 @@ security definer
 set search_path from current
 as $$
 begin
-  if queue is not null and may_view(caller) then
-    perform require_queue(queue);
-  elsif queue is not null then
-    perform receivable_queue(caller, queue);
-  elsif not may_view(caller) and not exists (
-    select from queue q where has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), q.id)), 'execute')
-  ) then
-    raise exception using
-      errcode = 'insufficient_privilege',
-      message = format('permission denied: role %s may neither look at queues nor receive from one', quote_ident(caller)),
-      hint = format('Members of %s may look.', quote_ident(schema_role('viewer')));
-  end if;
+  perform viewable_queue(caller, queue);
   return query
     select s.name, q.name, s.cron, s.time_zone, s.type, s.payload, s.send_options, s.missed, s.enabled, s.created_at, s.changed_at,
            (select max(f.fire_at) from firing f where f.schedule = s.name)
       from schedule s
       join queue q on q.id = s.queue_id
      where (schedules.queue is null or q.name = schedules.queue)
-       and (may_view(caller) or has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.ack_%s(bigint)'), q.id)), 'execute'))
+       and (may_view(caller) or may_receive(caller, q.id))
      order by s.name;
 end
 $$;

@@ -84,6 +84,11 @@ begin atomic
        where s.sent_per_second > 0 and s.rotated_at < clock_timestamp() - 2 * q.rotation_period
     ) late
   union all
+  select 'locks', 'warning',
+         format('%s is held by %s since %s', lock_in_words(l.purpose, l.queue_name, l.consumer),
+           holder_in_words(l.pid, l.prepared_transaction, l.role_name, l.application_name), l.since)
+    from held_locks() l
+  union all
   select 'roles', r.status, r.detail
     from roles_of_schema() r
   union all

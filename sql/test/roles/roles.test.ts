@@ -124,8 +124,8 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
   ],
   [["pgque_viewer", ...users], "option_differences('q', '{\"max_retries\": 1}')"],
   [["pgque_viewer", ...receivers], "option_differences('q', '{\"rate_limit\": 1}', 'c')"],
-  [["pgque_viewer", ...receiversOfAny], "schedules()"],
-  [["pgque_viewer", ...receivers], "schedules('q')"],
+  [["pgque_viewer", ...receiversOfAny], "schedules()", "held_locks()"],
+  [["pgque_viewer", ...receivers], "schedules('q')", "held_locks('q')"],
   [
     viewers,
     "queue_status()",
