@@ -55,10 +55,18 @@ export type {
   ConsumerSettings,
   ConsumerStatus,
   QueueStatus,
+  HeldLock,
   SegmentStatus,
   WorkerStatus,
 } from "./admin/queue-status.ts";
-export type { DeliverDelayedOptions, DropOptions, QueueChanges, Queues, QueueSettings } from "./admin/queues.ts";
+export type {
+  DeliverDelayedOptions,
+  DropOptions,
+  HeldLocksOptions,
+  QueueChanges,
+  Queues,
+  QueueSettings,
+} from "./admin/queues.ts";
 export type { Missed } from "./admin/missed.ts";
 export type { Schedule, ScheduleOptions } from "./admin/schedule-options.ts";
 export type { Schedules } from "./admin/schedules.ts";

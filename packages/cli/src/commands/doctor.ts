@@ -11,7 +11,7 @@ interface Flags extends DatabaseFlags {
 }
 
 const more = `
-Looks at the schema and its version, the rights of the role it connects as, maintenance, rotation and what keeps space from being given
+Looks at the schema and its version, the rights of the role it connects as, maintenance, who holds a lock of Pgque for long, rotation and what keeps space from being given
 back, consumers, dead letters, who holds the xmin horizon, settings that hurt, and whether notifications arrive. Changes nothing. For each
 thing it says what it found, why that matters and the statement that mends it. It needs the role SCHEMA_viewer, and pg_read_all_stats to see
 what other roles' sessions do.

@@ -2,6 +2,8 @@ import { Command } from "commander";
 import type { Client } from "pg";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
 import { withJson } from "../options.ts";
+import { describeLock, type HeldLock, readHeldLocks } from "../output/held-lock.ts";
+import { showAge } from "../output/duration.ts";
 import { type JsonFlags, printLine, printResult } from "../output/print.ts";
 import { showEstimate } from "../output/text.ts";
 
@@ -17,6 +19,8 @@ interface Status {
   serves: boolean;
   roles: string[];
   queues: { queue: string; consumerCount: number; depth: number | null; estimated: boolean; deadLetters: number }[];
+  /** Locks of Pgque that somebody has held for ten seconds, which keeps a consumer from receiving or a queue from being maintained. */
+  locks: HeldLock[];
 }
 
 const more = `
@@ -47,7 +51,7 @@ async function read(client: Client, schema: string): Promise<Status> {
   const sql = await import("@pgque/sql");
   const version = await sql.installedVersion(client, { schema });
   const serves = version !== null && sql.serves(version, sql.schemaVersion);
-  const none = { schema, version, needs: sql.schemaVersion, serves, roles: [], queues: [] };
+  const none = { schema, version, needs: sql.schemaVersion, serves, roles: [], queues: [], locks: [] };
   // of another version it is not known what it has
   if (!serves) return none;
   const quoted = await sql.quoteIdentifier(client, schema);
@@ -69,20 +73,23 @@ async function read(client: Client, schema: string): Promise<Status> {
       group by q.queue_name, q.consumers, q.dead_letters
       order by 1`,
   );
-  return { ...none, roles: roles.map(({ role_name }) => role_name), queues };
+  const locks = await readHeldLocks(client, quoted, 10_000);
+  return { ...none, roles: roles.map(({ role_name }) => role_name), queues, locks };
 }
 
 /** What the next command needs to mean the same schema. */
 const schemaFlag = ({ schema }: Flags): string => (schema === "pgque" ? "" : ` --schema ${JSON.stringify(schema)}`);
 
 async function print(found: Status, place: string, flag: string): Promise<void> {
-  const { version, needs, serves, roles, queues } = found;
+  const { version, needs, serves, roles, queues, locks } = found;
   if (version === null) return printLine(`Pgque is not installed in ${place}. pgque install${flag} puts it there.`);
   const verdict = serves ? "serves" : "does not serve";
   await printLine(`Pgque ${version} in ${place} ${verdict} this command line, which is for ${needs}.`);
   if (!serves)
     return printLine(`pgque upgrade${flag} brings an older one to this version; for a newer one use its package.`);
   await printLine(`Roles: ${roles.join(", ") || "none"}.`);
+  for (const lock of locks)
+    await printLine(`Warning: ${describeLock(lock)} for ${showAge(lock.heldMs)}. pgque doctor${flag} says what to do.`);
   if (queues.length === 0) return printLine("No queue.");
   const { table } = await import("../output/table.ts");
   await printLine(

@@ -3,6 +3,7 @@ import { consumersCheck } from "./consumers.ts";
 import { deadLettersCheck } from "./dead-letters.ts";
 import type { Check, Examination, Finding, Severity } from "./finding.ts";
 import { horizonCheck } from "./horizon.ts";
+import { locksCheck } from "./locks.ts";
 import { maintenanceCheck } from "./maintenance.ts";
 import { notificationsCheck } from "./notifications.ts";
 import { rotationCheck } from "./rotation.ts";
@@ -13,6 +14,7 @@ import { settingsCheck } from "./settings.ts";
 /** In the order in which they are told. */
 const checks: readonly Check[] = [
   maintenanceCheck,
+  locksCheck,
   rotationCheck,
   consumersCheck,
   deadLettersCheck,

@@ -51,6 +51,27 @@ export interface ConsumerStatus {
   estimated: boolean;
 }
 
+/** An advisory lock of Pgque that somebody holds for long. Workers do not: a login needs no right to take one. */
+export interface HeldLock {
+  /**
+   * What it is for: of one consumer to receive (`cursor`); of one queue to maintain it, to subscribe to it, to wake its workers (`idle`); of all
+   * queues to create and drop them (`registry`), to deliver delayed messages and retries, and to give space back (the others).
+   */
+  purpose: "cursor" | "maintain" | "subscribe" | "idle" | "registry" | "delayed" | "heartbeat" | "dedupe" | "firings";
+  /** Null for a lock of all queues; `consumer` also for one of a queue. */
+  queue: string | null;
+  consumer: string | null;
+  /** The process that holds it, which `pg_terminate_backend` ends; null: a prepared transaction does. */
+  pid: number | null;
+  preparedTransaction: string | null;
+  role: string | null;
+  applicationName: string | null;
+  /** At the latest: when its transaction began, its session fell idle, or somebody began to wait for it. */
+  since: Date;
+  /** Sessions that wait for it. */
+  waiting: number;
+}
+
 /** How a consumer receives, as it is in the database; null: no limit. */
 export interface ConsumerSettings {
   queue: string;

@@ -1,12 +1,13 @@
 import type { Connection } from "../connection/connection.ts";
 import * as functions from "../functions/queues.ts";
-import { queueStatus, segmentStatus } from "../functions/status.ts";
+import { heldLocks, queueStatus, segmentStatus } from "../functions/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { queueChecks, sqlOptions, type QueueOptions } from "../queue/queue-options.ts";
 import { delayMs } from "../send/send-options.ts";
 import {
   boolean,
   callChecks,
+  integer,
   name,
   nullable,
   problemsOf,
@@ -15,7 +16,7 @@ import {
   type CallOptions,
   type Check,
 } from "../validation/options.ts";
-import type { QueueStatus, SegmentStatus } from "./queue-status.ts";
+import type { HeldLock, QueueStatus, SegmentStatus } from "./queue-status.ts";
 
 /** How a queue is dropped. */
 export interface DropOptions extends CallOptions {
@@ -33,6 +34,14 @@ export interface DeliverDelayedOptions extends CallOptions {
   consumer?: string | undefined;
 }
 
+/** Which held locks are listed. */
+export interface HeldLocksOptions extends CallOptions {
+  /** Those of this queue and its consumers. Default: those of every queue that the role may look at, and those of no queue if it may look at all. */
+  queue?: QueueRef | undefined;
+  /** Held for longer than that, in milliseconds. 0 to 86400000 (a day). Default: 10000. */
+  longerThanMs?: number | undefined;
+}
+
 /** What can be changed of a queue. Null: the default of SQL. */
 export type QueueChanges = { [Name in keyof QueueOptions]?: QueueOptions[Name] | null };
 
@@ -44,6 +53,13 @@ const deliverChecks: Record<keyof DeliverDelayedOptions, Check> = {
   until: time,
   withinMs: delayMs,
   consumer: name,
+};
+
+const heldLocksChecks: Record<keyof HeldLocksOptions, Check> = {
+  ...callChecks,
+  // queueOf says what is wrong with it
+  queue: () => undefined,
+  longerThanMs: integer(0, 86_400_000),
 };
 
 const dropChecks: Record<keyof DropOptions, Check> = { ...callChecks, force: boolean };
@@ -88,6 +104,20 @@ export class Queues {
   async segments(queue: QueueRef, options: CallOptions = {}): Promise<SegmentStatus[]> {
     refuse("queues.segments", problemsOf(options, callChecks));
     return segmentStatus(this.#db, queueOf("queues.segments", queue).name, options.signal);
+  }
+
+  /**
+   * Who holds a lock of Pgque for long, the longest first, a hundred at most: while somebody does, a consumer receives nothing, or nothing is
+   * maintained. The role needs `<schema>_viewer`, or to receive from the queue.
+   *
+   * @example
+   * for (const { purpose, pid, role, since } of await pgque.queues.heldLocks()) console.log(purpose, pid, role, since);
+   */
+  async heldLocks(options: HeldLocksOptions = {}): Promise<HeldLock[]> {
+    refuse("queues.heldLocks", problemsOf(options, heldLocksChecks));
+    const { queue, longerThanMs = 10_000, signal } = options;
+    const name = queue === undefined ? null : queueOf("queues.heldLocks", queue).name;
+    return heldLocks(this.#db, name, longerThanMs, signal);
   }
 
   /**

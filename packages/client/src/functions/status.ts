@@ -1,6 +1,6 @@
-import type { ConsumerStatus, QueueStatus, SegmentStatus, WorkerStatus } from "../admin/queue-status.ts";
+import type { ConsumerStatus, HeldLock, QueueStatus, SegmentStatus, WorkerStatus } from "../admin/queue-status.ts";
 import type { Connection } from "../connection/connection.ts";
-import { date, epochMs, orNull } from "./values.ts";
+import { date, epochMs, milliseconds, orNull } from "./values.ts";
 
 /** `queue` null: all of them. */
 export async function queueStatus(db: Connection, queue: string | null, signal?: AbortSignal): Promise<QueueStatus[]> {
@@ -39,6 +39,34 @@ export async function segmentStatus(db: Connection, queue: string, signal?: Abor
     isCurrent: row["is_current"] === "true",
     bytes: Number(row["bytes"]),
     waitsFor: orNull(row["waits_for"], (value) => JSON.parse(String(value)) as string[]),
+  }));
+}
+
+/** `queue` null: all that the role may look at, and those of no queue. */
+export async function heldLocks(
+  db: Connection,
+  queue: string | null,
+  longerThanMs: number,
+  signal?: AbortSignal,
+): Promise<HeldLock[]> {
+  const rows = await db.rows(
+    (s) => `
+      select queue_name, consumer, purpose, pid::text, prepared_transaction, role_name, application_name, ${epochMs("since")} as since_ms,
+             waiting::text
+        from ${s}.held_locks(queue => $1, longer_than => $2::text::interval)`,
+    [queue, milliseconds(longerThanMs)],
+    { ...(queue !== null && { queue }), repeatable: true, signal },
+  );
+  return rows.map((row) => ({
+    purpose: String(row["purpose"]) as HeldLock["purpose"],
+    queue: orNull(row["queue_name"], String),
+    consumer: orNull(row["consumer"], String),
+    pid: orNull(row["pid"], Number),
+    preparedTransaction: orNull(row["prepared_transaction"], String),
+    role: orNull(row["role_name"], String),
+    applicationName: orNull(row["application_name"], String),
+    since: date(row["since_ms"]),
+    waiting: Number(row["waiting"]),
   }));
 }
 

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { defineQueue } from "@pgque/client";
+import { until } from "../../../../test/support/until.ts";
 import { failure, freshClient } from "../support/client.ts";
 
-const { pgque } = await freshClient();
+const { database, pgque } = await freshClient();
 const orders = defineQueue("ордера ✓", { maxRetries: 3, laneBy: "priority" });
 await pgque.ensure(orders);
 await pgque.subscribe(orders, "mail", { maxInFlight: 7 });
@@ -25,6 +26,32 @@ test("its segments say what keeps their space", async () => {
   expect(segments.filter((segment) => segment.isCurrent)).toEqual([
     { segment: 0, isCurrent: true, bytes: expect.any(Number), waitsFor: null },
   ]);
+});
+
+test("who holds a lock of it for long is listed", async () => {
+  expect(await pgque.queues.heldLocks({ longerThanMs: 0 })).toEqual([]);
+  const session = await database.connect();
+  await session.query(
+    "set application_name = 'stuck'; begin; select pg_advisory_xact_lock(pgque.lock_key('maintain', 1))",
+  );
+  await until(async () => (await pgque.queues.heldLocks({ queue: orders, longerThanMs: 1 })).length > 0, "a while");
+  expect(await pgque.queues.heldLocks({ longerThanMs: 0 })).toEqual([
+    {
+      purpose: "maintain",
+      queue: orders.name,
+      consumer: null,
+      pid: expect.any(Number),
+      preparedTransaction: null,
+      role: expect.any(String),
+      applicationName: "stuck",
+      since: expect.any(Date),
+      waiting: 0,
+    },
+  ]);
+  expect(await pgque.queues.heldLocks()).toEqual([]);
+  await session.query("rollback");
+  expect((await failure(pgque.queues.heldLocks({ queue: "none" }))).code).toBe("QUEUE_NOT_FOUND");
+  expect((await failure(pgque.queues.heldLocks({ longerThanMs: -1 }))).code).toBe("INVALID_OPTION");
 });
 
 test("depth and lag are those of a consumer", async () => {
