@@ -1,5 +1,6 @@
 import type { Pgque, Queue } from "@pgque/client";
 import { Backoff } from "./backoff.ts";
+import { Blockage } from "./health/blockage.ts";
 import type { Executor } from "./executor.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Lease } from "./lease.ts";
@@ -21,6 +22,7 @@ export class Fetcher {
   readonly #heartbeat: Heartbeat;
   readonly #progress: Notice;
   readonly #rhythm: Rhythm;
+  readonly #blockage: Blockage;
   readonly #stop = new AbortController();
   readonly #stopped: Promise<void>;
   #generation = 0;
@@ -45,6 +47,7 @@ export class Fetcher {
     this.#heartbeat = heartbeat;
     this.#progress = progress;
     this.#rhythm = rhythm;
+    this.#blockage = new Blockage(pgque, queue, options);
     this.#stopped = options.watch.loop("receiving", this.#loop(), this.#stop.signal);
   }
 
@@ -62,6 +65,7 @@ export class Fetcher {
     for (;;) {
       await this.#progress.until(() => signal.aborted || (this.#settler.hasRoom && this.#executor.hasRoom));
       if (signal.aborted) return this.#rhythm.end();
+      const begunAtMs = Date.now();
       try {
         await this.#rhythm.prepare();
         const { count, isFull } = await this.#receive();
@@ -73,7 +77,7 @@ export class Fetcher {
         // this name is given up: it lives on only in the batches that did arrive.
         this.#generation += 1;
         log.error("receive failed, will try again", { queue: this.#queue.name, error });
-        this.#options.watch.failed("receiving", error);
+        this.#options.watch.failed("receiving", error, begunAtMs);
         await backoff.wait(signal);
       }
     }
@@ -82,6 +86,7 @@ export class Fetcher {
   async #receive(): Promise<{ count: number; isFull: boolean }> {
     const worker = `${this.#name}:${this.#generation}`;
     let stopKeeping = (): void => undefined;
+    const stopLooking = this.#blockage.begin();
     const onLeased = (lease: Lease): void => {
       stopKeeping = this.#heartbeat.keep(worker, lease);
     };
@@ -95,6 +100,7 @@ export class Fetcher {
       if (batch.id !== null) this.#executor.take(new OpenBatch(batch.id, worker, count, lease), batch);
       return received;
     } finally {
+      stopLooking();
       stopKeeping();
     }
   }

@@ -85,8 +85,8 @@ export function healthOf(
   const late = [...watch.awaited].filter(([what, sinceMs]) => needed.has(what) && now - sinceMs >= lostAfterMs);
   const { deafSinceMs = now } = watch;
   const running = [
-    ...lost.map((part) => lossOf(part, now)),
-    ...late.map(([what, sinceMs]) => waitOf(what, now - sinceMs)),
+    ...lost.map((failure) => lossOf(failure, now) + blockageOf(failure.part, watch)),
+    ...late.map(([what, sinceMs]) => waitOf(what, now - sinceMs) + blockageOf(what, watch)),
     ...(now - deafSinceMs >= Math.max(1, lostAfterMs)
       ? [`the connection on which it is woken has been missing for ${secondsOf(now - deafSinceMs)} s`]
       : []),
@@ -117,6 +117,11 @@ const stateReasons: Readonly<Record<Exclude<WorkerState, "running">, string>> = 
 function waitOf(what: Awaited, ms: number): string {
   if (what === "connection") return `a handler has waited for a connection of the pool for ${secondsOf(ms)} s`;
   return `${what} has waited for an answer of the database for ${secondsOf(ms)} s`;
+}
+
+/** Who is the cause of it, where that is known. */
+function blockageOf(what: Awaited, { blockedBy }: Watch): string {
+  return what === "receiving" && blockedBy !== undefined ? `; ${blockedBy}` : "";
 }
 
 const secondsOf = (ms: number): number => Math.round(ms / 1000);

@@ -24,6 +24,8 @@ export class Watch {
   readonly #failing = new Map<Part, Failing>();
   readonly #ended = new Map<Part, unknown>();
   readonly #awaited = new Set<{ what: Awaited; sinceMs: number }>();
+  /** Who keeps it from receiving, in words; undefined: nobody is known to. */
+  blockedBy: string | undefined;
   /** Since when the connection is missing on which it is to be woken; undefined: it is there, or is not to be. */
   deafSinceMs: number | undefined;
 
@@ -74,10 +76,12 @@ export class Watch {
     this.heartbeatAtMs = undefined;
     this.waiting = undefined;
     this.deafSinceMs = undefined;
+    this.blockedBy = undefined;
   }
 
   received(count: number): void {
     this.receivedAtMs = Date.now();
+    this.blockedBy = undefined;
     this.answered("receiving");
     this.events.emit("received", () => ({ count }));
   }
@@ -99,9 +103,10 @@ export class Watch {
     this.events.emit("databaseBack", () => ({ part, lostForMs: Date.now() - failing.sinceMs }));
   }
 
-  failed(part: Part, error: unknown): void {
+  /** `begunAtMs`: when the call began that failed. */
+  failed(part: Part, error: unknown, begunAtMs: number = Date.now()): void {
     const sinceMs = this.#failing.get(part)?.sinceMs;
-    this.#failing.set(part, { part, sinceMs: sinceMs ?? Date.now(), error });
+    this.#failing.set(part, { part, sinceMs: sinceMs ?? begunAtMs, error });
     if (sinceMs === undefined) this.events.emit("databaseLost", () => ({ part, error }));
   }
 
