@@ -1,8 +1,12 @@
 -- Open batches: received and not finished.
 --
 -- Batch rows are numbered per (consumer, lane) under the cursor's lock, so when one is visible all before it are. Each says which
--- of those before it may be open: the ones that still_open names and, from settled_before on, any. So a batch that stays open for
--- hours does not make whoever looks for open ones read all that was received since.
+-- of those before it may be open: the ones that still_open names and, from settled_before on, any. This is the settled line. So a batch that stays
+-- open for hours does not make whoever looks for open ones read all that was received since.
+--
+-- Every batch row has a copy of the line, so it names 100 at most. A line that names more, up to 10,000, is a batch row of its own, whose consumer
+-- is minus the cursor's and whose n is the cursor's when it was written. A line that was true once stays true, so whoever looks takes the one
+-- that is furthest, and nothing has to be kept in step. Truncation carries it over. Beyond 10,000 it stays where it is.
 
 -- The numbers of the batches of one cursor that are open, before a number.
 create function open_numbers(queue_id int, consumer_id int, lane int, line settled_line, before bigint) returns setof bigint
@@ -30,36 +34,100 @@ begin
 end
 $$;
 
+-- A cursor's own line moves every 64 receives; one that lies further back than that may have another before it.
+create function line_lags(n bigint, line settled_line) returns boolean
+language sql
+immutable
+return n - (line).settled_before >= 192;
+
+-- The line of a cursor that is furthest: its own, in its newest row n, or that of the row which names more.
+create function furthest_line(queue_id int, consumer_id int, lane int, n bigint, line settled_line) returns settled_line
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  far settled_line;
+begin
+  if line_lags(n, line) then
+    execute format(qualified($sql$
+      select b.settled_before, b.still_open from {schema}.batch_%s b where b.consumer_id = -$1 and b.lane = $2 order by b.n desc limit 1
+    $sql$), queue_id) into far using consumer_id, lane;
+  end if;
+  return case when (far).settled_before > (line).settled_before then far else line end;
+end
+$$;
+
+-- How many rows a look for open batches reads of one cursor, where it is not to find all: any of those that may be open.
+create function open_looked_at() returns int
+language sql
+immutable
+return 1000;
+
+-- The line of a cursor that names at most so many, any run of those it names, for a look that is to be short. So each has its turn.
+create function part_of_line(line settled_line, at_most int) returns settled_line
+language sql
+volatile
+set search_path from current
+begin atomic
+  select (part_of_line.line).settled_before, (part_of_line.line).still_open[f.first : f.first + at_most - 1]
+    from (
+      select 1 + floor(random() * (greatest(cardinality((part_of_line.line).still_open) - at_most, 0) + 1))::int as first offset 0
+    ) f;
+end;
+
 -- The line moved on towards the newest row, n. The last 64 rows are left out: most batches are finished a moment after they were
--- received, and need not be named. With more than 100 to name it moves to the first of them. A receive waits for this under the cursor's lock: so it
--- moves by 1,000 rows at most, however many are open.
+-- received, and need not be named. A receive waits for this under the cursor's lock: so it looks at some 1,000 of those that are named and
+-- moves by 1,000 rows at most, however many are open. With more than 100 to name, the row that names them is written and the cursor's own line
+-- moves to the first of them.
 create function move_settled_line(queue_id int, consumer_id int, lane int, n bigint, line settled_line) returns settled_line
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  settled_before constant bigint := greatest((line).settled_before, least(n - 64, (line).settled_before + 1000));
+  furthest constant settled_line := furthest_line(queue_id, consumer_id, lane, n, line);
+  looked_at constant settled_line := part_of_line(furthest, open_looked_at());
+  settled_before constant bigint := greatest((furthest).settled_before, least(n - 64, (furthest).settled_before + open_looked_at()));
   open constant bigint[] := array(
-    select o.n from open_numbers(queue_id, consumer_id, lane, line, settled_before) as o(n) order by o.n
+    select o.n
+      from (
+        select open_numbers(queue_id, consumer_id, lane, looked_at, settled_before) as n
+        union all
+        select f.n
+          from unnest((furthest).still_open) as f(n)
+         where f.n < (looked_at).still_open[1] or f.n > (looked_at).still_open[cardinality((looked_at).still_open)]
+      ) o
+     order by o.n
   );
 begin
-  if cardinality(open) > 100 then
-    return (open[1], null)::settled_line;
+  if cardinality(open) <= 100 then
+    return (settled_before, nullif(open, '{}'))::settled_line;
   end if;
-  return (settled_before, nullif(open, '{}'))::settled_line;
+  if cardinality(open) <= 10000 then
+    execute format(qualified($sql$
+      insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, last_txid, last_seq, messages, settled_before, still_open)
+      values ({schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), -$1, $2, $3, $3, '0', -1, 0, $4, $5)
+    $sql$), queue_id) using consumer_id, lane, n, settled_before, open;
+  end if;
+  return (open[1], null)::settled_line;
 end
 $$;
 
 -- All open batches of a queue, or of one consumer. One statement for all cursors, not one for each: a queue may have a
--- thousand lanes, and to plan it is most of its cost.
-create function open_batches(queue_id int, of_consumer int default null) returns table (
+-- thousand lanes, and to plan it is most of its cost. at_most: some of them, of each cursor so many at most of those that a line names, and of
+-- those after it.
+create function open_batches(queue_id int, of_consumer int default null, at_most int default null) returns table (
   batch_id bigint,
   segment int,
   consumer_id int,
   lane int,
   first_txid xid8,
   first_seq bigint,
+  messages int,
   worker text,
   lease_until timestamptz,
   waits_until timestamptz
@@ -74,15 +142,26 @@ set enable_mergejoin = off
 as $$
 begin
   return query execute format(qualified($sql$
-    select b.id, b.segment::int, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.worker, b.lease_until, b.waits_until
-      from {schema}.cursors(%1$s, $1) c
+    select b.id, b.segment::int, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.messages, b.worker, b.lease_until, b.waits_until
+      from (
+        select c.consumer_id, c.lane, c.n,
+               case when {schema}.line_lags(c.n, c.settled) then {schema}.furthest_line(%1$s, c.consumer_id, c.lane, c.n, c.settled) else c.settled end as line
+          from {schema}.cursors(%1$s, $1) c
+        offset 0
+      ) c
+     cross join lateral (select case when $2 is null then c.line else {schema}.part_of_line(c.line, $2) end as line offset 0) l
      cross join lateral (
-       select * from {schema}.batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n = any ((c.settled).still_open)
+       select case when $2 is null then 0 else floor(random() * (greatest(c.n - (l.line).settled_before - $2, 0) + 1)) end::bigint as later offset 0
+     ) r
+     cross join lateral (
+       select * from {schema}.batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n = any ((l.line).still_open)
        union all
-       select * from {schema}.batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n >= (c.settled).settled_before
+       select * from {schema}.batch_%1$s
+        where consumer_id = c.consumer_id and lane = c.lane
+          and n >= (l.line).settled_before + r.later and n <= (l.line).settled_before + r.later + coalesce($2::bigint, c.n)
      ) b
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-  $sql$), queue_id) using of_consumer;
+  $sql$), queue_id) using of_consumer, at_most;
 end
 $$;

@@ -1,6 +1,6 @@
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back, as
 -- 46_lost.sql says. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
--- worker's session is over. Each call stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
+-- worker's session is over. Each call looks at some 1,000 open batches of a cursor, and stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
 -- consumers stay in their place; for them, workers are woken: see 48_exclusive.sql and 49_ordered.sql.
 
 create function recover(queue_id int) returns int
@@ -16,7 +16,7 @@ begin
   for batch in
     with open as materialized (
       select b.*
-        from open_batches(queue_id) b
+        from open_batches(queue_id, at_most => open_looked_at()) b
         join consumer c on c.id = b.consumer_id
        where c.mode = 'shared'
     ),
@@ -37,7 +37,7 @@ begin
     return recovered;
   end if;
   if exists (select from consumer c where c.queue_id = recover.queue_id and c.mode <> 'shared') and exists (
-    select from open_batches(queue_id) b
+    select from open_batches(queue_id, at_most => open_looked_at()) b
       join consumer c on c.id = b.consumer_id and not c.paused
      where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
   ) then

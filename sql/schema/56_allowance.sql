@@ -39,29 +39,27 @@ begin
 end
 $$;
 
--- The consumers of a queue that have open batches: in how many, and how many messages are received and not settled. Those of an ordered
--- consumer whose batch waits, or may be handed out again, are in nobody's hands: counted, they would keep themselves from being handed out.
-create function open_counts(queue_id int, of_consumer int default null) returns table (consumer_id int, in_flight bigint, open_batches int)
-language sql
-volatile
-set search_path from current
-begin atomic
-  select c.id,
-         coalesce(sum(s.messages - cardinality(s.settled)) filter (
-           where case when c.mode = 'ordered' then b.waits_until is null and not can_be_taken_over(b.worker, b.lease_until, b.waits_until) else true end
-         ), 0)::bigint,
-         count(*)::int
-    from open_batches(open_counts.queue_id, open_counts.of_consumer) b
-    join consumer c on c.id = b.consumer_id
-   cross join lateral batch_state(b.batch_id) s
-   group by c.id;
-end;
-
--- How many messages of a consumer are received and not settled.
+-- How many messages of a consumer are received and not settled. Those of an ordered consumer whose batch waits, or may be handed out again, are
+-- in nobody's hands: counted, they would keep themselves from being handed out.
 create function in_flight(queue_id int, consumer_id int) returns bigint
-language sql
+language plpgsql
 volatile
 set search_path from current
-begin atomic
-  select coalesce((select o.in_flight from open_counts(in_flight.queue_id, in_flight.consumer_id) o), 0);
-end;
+set enable_seqscan = off
+set enable_bitmapscan = off
+as $$
+declare
+  messages bigint;
+begin
+  execute format(qualified($sql$
+    select coalesce(sum(b.messages - o.settled), 0)
+      from {schema}.open_batches(%1$s, $1) b
+      join {schema}.consumer c on c.id = b.consumer_id
+     cross join lateral (
+       select coalesce(sum(cardinality(o.message_ids)), 0) as settled from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.batch_id
+     ) o
+     where c.mode <> 'ordered' or b.waits_until is null and not {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+  $sql$), queue_id) into messages using consumer_id;
+  return messages;
+end
+$$;

@@ -46,7 +46,8 @@ begin
   if segment_bytes(queue_id, current_segment, '{message,outcome}') = 0 then
     return 4294967295;
   end if;
-  if exists (select from open_batches(queue_id)) or not segment_is_received(queue_id, current_segment) then
+  -- some first: where there are many, that answers
+  if exists (select from open_batches(queue_id, at_most => open_looked_at())) or exists (select from open_batches(queue_id)) or not segment_is_received(queue_id, current_segment) then
     return null;
   end if;
   return floor(extract(epoch from clock_timestamp() + (select q.rotation_period from queue q where q.id = rests_until.queue_id) - pointer_age(pointer)));

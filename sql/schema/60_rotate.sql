@@ -242,30 +242,6 @@ begin
 end
 $$;
 
--- Copies the cursors that still lie in a segment into the current one.
--- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: a receive whose cursor lies
--- here holds ACCESS SHARE on it from before its first look, so none is under way, and taking them here would deadlock.
-create function carry_over(queue_id int, segment int) returns void
-language plpgsql
-volatile
-set search_path from current
-as $$
-declare
-  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
-begin
-  execute format(qualified($sql$
-    insert into {schema}.batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open,
-      rate_until, expired
-    )
-    select %3$s, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
-           (c.settled).settled_before, (c.settled).still_open, c.rate_until, c.expired
-      from {schema}.cursors(%1$s) c
-     where c.segment = %2$s
-  $sql$), queue_id, segment, current_segment);
-end
-$$;
-
 -- Truncates a segment that is drained. Only one: the lock on it is held until the transaction ends. Comes after move_pointer, so that the
 -- pointer never moves to a segment that this very transaction truncates.
 --

@@ -85,9 +85,11 @@ declare
 begin
   foreach source in array array[format(qualified('{schema}.batch_%s_%s'), queue_id, current_segment), format(qualified('{schema}.batch_%s'), queue_id)] loop
     execute format(qualified($sql$
-      select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq, p.settled, p.expired)::{schema}.consumer_place)
+      select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq,
+                        case when {schema}.line_lags(p.n, p.settled) then {schema}.furthest_line(%s, p.consumer_id, p.lane, p.n, p.settled) else p.settled end,
+                        p.expired)::{schema}.consumer_place)
         from (%s) p
-    $sql$), cursors_query(queue_id, source)) into places using null::int;
+    $sql$), queue_id, cursors_query(queue_id, source)) into places using null::int;
     exit when cardinality(places) = cursors;
   end loop;
   return places;
@@ -177,7 +179,7 @@ as $$
 declare
   -- there are none, as a rule
   of_still_open constant text := case when exists (select from unnest(places) as p where (p.settled).still_open is not null) then format(qualified($sql$
-           (select * from {schema}.batch_%s b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open))
+           (select * from {schema}.batch_%s b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open[:$2]))
            union all
   $sql$), queue_id) else '' end;
 begin
@@ -196,7 +198,7 @@ begin
              select * from {schema}.batch_%1$s b
               where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n >= (p.settled).settled_before
               order by b.n
-              limit $2
+              limit greatest($2 - coalesce(cardinality((p.settled).still_open), 0), 0)
            )
          ) b
         cross join lateral (
@@ -206,7 +208,9 @@ begin
         ) o
         where b.id is not null and not o.final
      ) o
-     cross join lateral (select greatest((p.n - (p.settled).settled_before + 1)::float8 / $2, 1) as whole) r
+     cross join lateral (
+       select greatest((coalesce(cardinality((p.settled).still_open), 0) + p.n - (p.settled).settled_before + 1)::float8 / $2, 1) as whole
+     ) r
      group by p.consumer_id
   $sql$), queue_id, of_still_open) using places, counted_of_lane(queue_id, 1000);
 end

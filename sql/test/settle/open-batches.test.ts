@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { ack, drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
+import { buffersOf, buffersOfReceive } from "../support/statistics.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -97,4 +98,76 @@ test("an open batch is found after its cursor was carried over, and keeps its se
   for (let i = 0; i < 4; i += 1) await maintain(a);
   // empty, or in use again
   expect((await ring(a)).bytes[0]).toBeLessThanOrEqual(8192);
+});
+
+describe("150 open batches with 20,000 finished ones behind them", () => {
+  const finished = (count: number): Promise<unknown> =>
+    a.query(`
+      do $$ begin for i in 1 .. ${count} loop
+        perform pgque.ack(batch_id) from pgque.receive_messages('q', 'c', max_messages => 1);
+      end loop; end $$`);
+  const sendMany = (count: number): Promise<unknown> =>
+    a.query("select pgque.send_batch('q', array_fill('x'::text, array[$1::int]))", [count]);
+  /** Of receives that count what is in flight, under the cursor's lock. */
+  const limited = async <T>(work: () => Promise<T>): Promise<T> => {
+    await a.query("update pgque.consumer set max_in_flight = 1000");
+    const result = await work();
+    await a.query("update pgque.consumer set max_in_flight = null");
+    return result;
+  };
+  /** Of the looks at open batches that maintenance, receives and who asks for the status make. */
+  const buffers = async (): Promise<Record<string, number>> => {
+    return {
+      line: await buffersOf(
+        a,
+        `select pgque.move_settled_line(1, c.consumer_id, c.lane, c.n, c.settled) from pgque.cursors(1) c`,
+      ),
+      recover: await buffersOf(a, "select pgque.recover(1)"),
+      rest: await buffersOf(a, "select pgque.rests_until(1)"),
+      segment: await buffersOf(a, "select pgque.segment_is_settled(1, 1)"),
+      receive: await limited(async () => (await buffersOfReceive(a, 1)).buffers),
+      status: await buffersOf(a, "select * from pgque.consumer_status('q')"),
+    };
+  };
+
+  test("cost whoever looks for open ones no more than with 500 behind them", async () => {
+    await sendMany(22_000);
+    const open: string[] = [];
+    for (let i = 0; i < 150; i += 1) {
+      open.push((await receive(a, "c", 1, "1 day")).batch);
+      await finished(1);
+    }
+    // the line moves every 64 receives
+    await finished(8 * 64);
+    const before = await buffers();
+    await finished(304 * 64);
+    const after = await buffers();
+    for (const [name, touched] of Object.entries(after))
+      expect(touched, name).toBeLessThanOrEqual(1.5 * (before[name] ?? 0));
+    expect((await openBatches()).slice(0, 150)).toEqual(open);
+    const { rows } = await a.query("select open_batches, in_flight::int, estimated from pgque.consumer_status('q')");
+    // with those of the receives above
+    expect(rows).toEqual([{ open_batches: 156, in_flight: 156, estimated: false }]);
+  });
+
+  test("are found after every segment was truncated that a line of theirs was in, and given back when their leases end", async () => {
+    await a.query("update pgque.queue set rotation_min_interval = '0 s'");
+    await sendMany(400);
+    const open: string[] = [];
+    for (let i = 0; i < 150; i += 1) open.push((await receive(a, "c", 1, "1 day")).batch);
+    await drain(a);
+    for (let i = 0; i < 12; i += 1) {
+      await sendMany(200);
+      await finished(200);
+      for (let n = 0; n < 3; n += 1) await maintain(a);
+    }
+    expect(await openBatches()).toEqual(open);
+    const lines = await a.query("select from pgque.batch_1 where consumer_id < 0 and segment <> 0");
+    expect(lines.rowCount).toBeGreaterThan(0);
+    await a.query("update pgque.batch_1 set lease_until = now() - interval '1 s' where id = any ($1::bigint[])", [
+      open,
+    ]);
+    while (await openBatches().then(({ length }) => length > 0)) await maintain(a);
+    expect(await drain(a)).toHaveLength(150);
+  });
 });
