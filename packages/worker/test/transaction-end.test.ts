@@ -1,7 +1,5 @@
-import { defineQueue, isPgqueError, Pgque } from "@pgque/client";
+import { defineQueue, Pgque } from "@pgque/client";
 import { retry, type HandlerContext } from "@pgque/worker";
-import { drizzle } from "drizzle-orm/node-postgres";
-import { sql as drizzleSql } from "drizzle-orm";
 import { Pool } from "pg";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
@@ -20,40 +18,6 @@ const booked = async (): Promise<number> => (await client.query("select from pub
 const port = Number(new URL(database.url).port);
 
 const insert = "insert into public.account values (1)";
-const ways: Record<string, (context: HandlerContext) => unknown> = {
-  "a promise of pg": ({ tx }) => tx.query(insert),
-  "a callback of pg": ({ tx }) =>
-    new Promise<void>((resolve, reject) => tx.query(insert, (error) => (error ? reject(error) : resolve()))),
-  "drizzle over it": ({ tx }) => drizzle(tx).execute(drizzleSql.raw(insert)),
-};
-
-for (const [name, write] of Object.entries(ways)) {
-  test(`what a handler writes after it has failed is refused, by ${name}`, async () => {
-    const queue = await freshQueue(pgque, { maxRetries: 0 });
-    const next = await freshQueue(pgque);
-    await pgque.sendMany(queue, [1, 2, 3, 4]);
-    const { open, passed } = gate();
-    const late: PromiseSettledResult<unknown>[] = [];
-    const failLater = async (context: HandlerContext): Promise<void> => {
-      await passed;
-      const ends = await Promise.allSettled([write(context), context.send(next, "never")]);
-      late.push(...ends);
-    };
-    // one after the other, so that the connection of the first is that of those after it
-    const handle = (_: unknown, context: HandlerContext): Promise<unknown> =>
-      Promise.all([Promise.reject(new Error("fails")), failLater(context)]);
-    await startWorker(pgque, queue, handle, { transactional: true, concurrency: 1 });
-    await until(async () => (await unfinished(pgque, queue)).dead === 4, "all have failed");
-    open();
-    await until(() => late.length === 8, "all have gone on");
-    // drizzle has it as the cause of its own
-    const closed = (error: unknown): boolean =>
-      isPgqueError(error, "CLOSED") || (error instanceof Error && isPgqueError(error.cause, "CLOSED"));
-    expect(late.map((end) => end.status === "rejected" && closed(end.reason))).toEqual(late.map(() => true));
-    expect([await booked(), await pgque.messages.peek(next)]).toEqual([0, []]);
-  });
-}
-
 test("what a handler has begun and not waited for is over before its connection is somebody else's", async () => {
   const queue = await freshQueue(pgque, { maxRetries: 0 });
   await pgque.send(queue, 1);

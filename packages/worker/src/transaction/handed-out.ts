@@ -4,6 +4,9 @@ import type { PoolClient } from "pg";
 /** What a handler is not to do to a connection that is lent to it. */
 const lenders = new Set<PropertyKey>(["release", "end", "connect"]);
 
+/** What is read of a connection by who takes it for the options of another: a library that makes connections of its own. */
+const options = new Set<PropertyKey>(["connectionParameters", "password"]);
+
 /**
  * A connection as a handler is given it: whatever library it is put into, what it does is done on the connection, until that is taken back.
  * From then on all that is asked of it is refused. What was asked before is known, so that nobody else has the connection while it goes on.
@@ -32,6 +35,14 @@ export class HandedOut {
   }
 
   #get(name: PropertyKey): unknown {
+    if (options.has(name))
+      throw new PgqueError(
+        "INVALID_OPTION",
+        "expected the transaction of a handler to be used as a connection of pg, it was read as the address of a database",
+        {
+          hint: "Libraries that only make connections of their own, as prisma and postgres.js do, cannot work in it: see docs/transactions.md",
+        },
+      );
     const value: unknown = Reflect.get(this.#of, name, this.#of);
     if (typeof value !== "function") return value;
     if (name === "query") return this.#query;
