@@ -31,7 +31,7 @@ export function databaseError(cause: unknown, about: Failed): unknown {
     const { sqlstate } = origin;
     const details = { ...address, schema, ...names, ...(sqlstate !== "" && { sqlstate }) };
     const failure = { ...origin, cause, where: showAddress(address), schema, connecting, details };
-    const code = unusable(failure) ?? codeOf(failure);
+    const code = unusable(failure) ?? dropped(failure) ?? codeOf(failure);
     if (code instanceof PgqueError) return code;
     if (code !== undefined) return (explained[code] ?? raised)(failure, code);
   }
@@ -134,6 +134,21 @@ const explained: Partial<Record<PgqueErrorCode, (failure: Failure, code: PgqueEr
       cause,
     }),
 };
+
+/**
+ * A call that waits while its queue is dropped goes on when its tables are gone, and fails in the server's words: to catch that in SQL would cost
+ * every send a subtransaction. These words are not translated, and neither are the names of the queue's tables.
+ */
+function dropped({ cause, sqlstate, message, details }: Failure): PgqueError | undefined {
+  const isGone =
+    sqlstate === "XX000" ? /^(could not open relation with OID|cache lookup failed for)/ : /\b[a-z_]+_\d+\b/;
+  if (details.queue === undefined || !["XX000", "42P01"].includes(sqlstate) || !isGone.test(message)) return undefined;
+  return new PgqueError(
+    "QUEUE_NOT_FOUND",
+    `queue not found: ${details.queue}, it was dropped while the call waited (${message})`,
+    { hint: hints["QUEUE_NOT_FOUND"], details, cause },
+  );
+}
 
 /** What no other attempt would change. */
 function unusable({ cause, systemCode, message, details }: Failure): PgqueError | undefined {

@@ -10,7 +10,8 @@ export const errorCodes = {
     "A schema does not read its own output, or changes it, on a queue that stores the output; nothing was sent.",
   PAYLOAD_NOT_JSON:
     "A payload or header is not JSON: a bigint, a circular reference, undefined, a Map, or text that does not parse.",
-  QUEUE_NOT_FOUND: "There is no queue of that name (SQLSTATE PQ001).",
+  QUEUE_NOT_FOUND:
+    "There is no queue of that name (SQLSTATE PQ001), or it was dropped while the call waited (42P01 or XX000).",
   CONSUMER_NOT_FOUND: "The queue has no consumer of that name (SQLSTATE PQ002).",
   OPTIONS_DIFFER:
     "`strict` was asked for, and the queue or consumer is there with other options; `details.differences` has each.",
