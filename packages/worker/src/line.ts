@@ -1,6 +1,8 @@
 import type { Pgque, Queue } from "@pgque/client";
 import { Backoff } from "./backoff.ts";
+import { warnOfHandler } from "./beside-pool.ts";
 import { Ear } from "./ear.ts";
+import { shared } from "./log.ts";
 import type { ResolvedOptions } from "./options.ts";
 import { pause } from "./pause.ts";
 
@@ -36,6 +38,7 @@ export class Line {
   readonly #onSession: () => void;
   readonly #deafMs: number;
   readonly #listeners = new Set<Listener>();
+  readonly #log = shared(() => Array.from(this.#listeners, ({ options }) => options.log));
   #ear: Ear | undefined;
   #isDeaf = false;
   /** Of the time from the first listener to the last. */
@@ -93,7 +96,7 @@ export class Line {
         this.#isDeaf = false;
         await this.#use(ear, over);
       } catch (error) {
-        this.#say("listening failed, will try again", error);
+        if (!warnOfHandler(this.#pgque, this.#log, error)) this.#say("listening failed, will try again", error);
       }
       await backoff.wait(over);
     }

@@ -1,5 +1,6 @@
 import type { Pgque } from "@pgque/client";
 import { answered, within } from "./answer.ts";
+import { warnOfHandler } from "./beside-pool.ts";
 import { answersOf } from "./health/watch.ts";
 import type { Heartbeat } from "./heartbeat.ts";
 import type { Line } from "./line.ts";
@@ -150,7 +151,8 @@ export class Pulse {
       await this.#own.ask(limitMs, ({ runtime }) => runtime.heartbeat(names, ttlMs, this.#session));
       return askedAtMs;
     } catch (error) {
-      this.#log.debug("heartbeat failed on a connection of its own, trying the pool", { error });
+      if (!warnOfHandler(this.#pgque, this.#log, error))
+        this.#log.debug("heartbeat failed on a connection of its own, trying the pool", { error });
     }
     const sentAtMs = performance.now();
     await answered(limitMs, (signal) => this.#pgque.runtime.heartbeat(names, ttlMs, this.#session, { signal }));
