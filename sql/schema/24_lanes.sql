@@ -90,8 +90,6 @@ begin
   execute format(qualified('select exists (select from {schema}.message_%s)'), queue_id) into anything;
   return not exists (select from open_batches(queue_id))
      and delayed_count((select q.uid from queue q where q.id = queue_id)) = 0
-     and (not anything or not exists (
-       select from generate_series(0, segment_count(queue_id) - 1) as ring(segment) where not segment_is_received(queue_id, segment)
-     ));
+     and (not anything or segment_is_received(queue_id, null));
 end
 $$;

@@ -44,6 +44,50 @@ begin
 end
 $$;
 
+-- Where a consumer has got to in a lane, for who looks several times in one call. settled is the furthest line there is: see 42_open_batches.sql.
+create type consumer_place as (
+  consumer_id int,
+  lane smallint,
+  n bigint,
+  prev pg_snapshot,
+  next pg_snapshot,
+  last_txid xid8,
+  last_seq bigint,
+  settled settled_line,
+  expired bigint
+);
+
+-- The places of all consumers of a queue, or of one. The newest row of a cursor is in the current segment, unless nothing was received since the pointer moved: to
+-- plan a look into that table alone takes a quarter of the time.
+create function consumer_places(queue_id int, of_consumer int default null) returns consumer_place[]
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+set enable_bitmapscan = off
+set enable_sort = off
+as $$
+declare
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
+  cursors constant bigint := (select q.lanes * (
+    select count(*) from consumer c where c.queue_id = q.id and (of_consumer is null or c.id = of_consumer)
+  ) from queue q where q.id = queue_id);
+  source text;
+  places consumer_place[];
+begin
+  foreach source in array array[format(qualified('{schema}.batch_%s_%s'), queue_id, current_segment), format(qualified('{schema}.batch_%s'), queue_id)] loop
+    execute format(qualified($sql$
+      select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq,
+                        case when {schema}.line_lags(p.n, p.settled) then {schema}.furthest_line(%s, p.consumer_id, p.lane, p.n, p.settled) else p.settled end,
+                        p.expired)::{schema}.consumer_place)
+        from (%s) p
+    $sql$), queue_id, cursors_query(queue_id, source)) into places using of_consumer;
+    exit when cardinality(places) = cursors;
+  end loop;
+  return places;
+end
+$$;
+
 -- How many entries of the indexes of a table, and of those that inherit from it, this session has read lately: since it last reported its
 -- statistics. What an index scan reads is counted at the index, rows that are not visible too.
 create function index_entries_read(source regclass) returns bigint

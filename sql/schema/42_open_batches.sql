@@ -119,8 +119,8 @@ $$;
 
 -- All open batches of a queue, or of one consumer. One statement for all cursors, not one for each: a queue may have a
 -- thousand lanes, and to plan it is most of its cost. at_most: some of them, of each cursor so many at most of those that a line names, and of
--- those after it.
-create function open_batches(queue_id int, of_consumer int default null, at_most int default null) returns table (
+-- those after it. places: those of the consumers, from a look shortly before.
+create function open_batches(queue_id int, of_consumer int default null, at_most int default null, places consumer_place[] default null) returns table (
   batch_id bigint,
   segment int,
   consumer_id int,
@@ -143,13 +143,8 @@ as $$
 begin
   return query execute format(qualified($sql$
     select b.id, b.segment::int, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.messages, b.worker, b.lease_until, b.waits_until
-      from (
-        select c.consumer_id, c.lane, c.n,
-               case when {schema}.line_lags(c.n, c.settled) then {schema}.furthest_line(%1$s, c.consumer_id, c.lane, c.n, c.settled) else c.settled end as line
-          from {schema}.cursors(%1$s, $1) c
-        offset 0
-      ) c
-     cross join lateral (select case when $2 is null then c.line else {schema}.part_of_line(c.line, $2) end as line offset 0) l
+      from unnest($1) c
+     cross join lateral (select case when $2 is null then c.settled else {schema}.part_of_line(c.settled, $2) end as line offset 0) l
      cross join lateral (
        select case when $2 is null then 0 else floor(random() * (greatest(c.n - (l.line).settled_before - $2, 0) + 1)) end::bigint as later offset 0
      ) r
@@ -162,6 +157,6 @@ begin
      ) b
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-  $sql$), queue_id) using of_consumer, at_most;
+  $sql$), queue_id) using coalesce(places, consumer_places(queue_id, of_consumer)), at_most;
 end
 $$;

@@ -77,10 +77,7 @@ begin
   if settling_makes_room(queue_id) and somebody_sleeps(queue_id) and exists (
     select from consumer c
      where c.queue_id = wake_for_room.queue_id and not c.paused
-       and (c.max_in_flight is not null or (c.mode <> 'shared' and exists (
-         select from generate_series(0, segment_count(wake_for_room.queue_id) - 1) as ring(segment)
-          where not segment_is_received(wake_for_room.queue_id, segment, c.id)
-       )))
+       and (c.max_in_flight is not null or (c.mode <> 'shared' and not segment_is_received(wake_for_room.queue_id, null, c.id)))
   ) then
     perform notify_workers(queue_id);
   end if;

@@ -3,7 +3,7 @@
 -- worker's session is over. Each call looks at some 1,000 open batches of a cursor, and stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
 -- consumers stay in their place; for them, workers are woken: see 48_exclusive.sql and 49_ordered.sql.
 
-create function recover(queue_id int) returns int
+create function recover(queue_id int, places consumer_place[] default null) returns int
 language plpgsql
 volatile
 set search_path from current
@@ -16,7 +16,7 @@ begin
   for batch in
     with open as materialized (
       select b.*
-        from open_batches(queue_id, at_most => open_looked_at()) b
+        from open_batches(queue_id, null, open_looked_at(), places) b
         join consumer c on c.id = b.consumer_id
        where c.mode = 'shared'
     ),
@@ -37,16 +37,16 @@ begin
     return recovered;
   end if;
   if exists (select from consumer c where c.queue_id = recover.queue_id and c.mode <> 'shared') and exists (
-    select from open_batches(queue_id, at_most => open_looked_at()) b
+    select from open_batches(queue_id, null, open_looked_at(), places) b
       join consumer c on c.id = b.consumer_id and not c.paused
      where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
   ) then
     perform wake(queue_id);
   elsif exists (
     -- a limit may have kept something from a worker that sleeps by now
-    select from consumer c, generate_series(0, segment_count(recover.queue_id) - 1) as ring(segment)
+    select from consumer c
      where c.queue_id = recover.queue_id and coalesce(c.max_in_flight, c.rate_limit) is not null and not c.paused
-       and not segment_is_received(recover.queue_id, segment, c.id)
+       and not segment_is_received(recover.queue_id, null, c.id)
   ) then
     perform wake(queue_id);
   end if;

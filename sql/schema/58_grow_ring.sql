@@ -71,22 +71,20 @@ end;
 -- The ring may have another segment. By bytes alone: a queue of few messages that nobody receives would add one for each rotation_period.
 -- And only when the current segment holds as much as all others together: every segment costs each receive a look, so their number grows
 -- with the logarithm of what is kept. 1,024 is what a batch id can name.
-create function ring_may_grow(queue_id int, current_segment int) returns boolean
-language sql
+create function ring_may_grow(queue_id int, current_segment int, ring ring_segment[]) returns boolean
+language plpgsql
 volatile
 set search_path from current
-begin atomic
-  select r.bytes >= q.rotation_bytes
-     and r.bytes >= (
-       select sum(segment_bytes(ring_may_grow.queue_id, s, '{message}'))
-         from generate_series(0, segment_count(ring_may_grow.queue_id) - 1) as s where s <> ring_may_grow.current_segment
-     )
-     and segment_count(ring_may_grow.queue_id) < 1024
-     and not is_backing_off(ring_may_grow.queue_id, 'grow')
-    from queue q
-   cross join (select segment_bytes(ring_may_grow.queue_id, ring_may_grow.current_segment, '{message}') as bytes offset 0) r
-   where q.id = ring_may_grow.queue_id;
-end;
+as $$
+declare
+  current_bytes constant bigint := (select r.message_bytes from unnest(ring) as r where r.segment = current_segment);
+begin
+  return current_bytes >= (select q.rotation_bytes from queue q where q.id = ring_may_grow.queue_id)
+     and current_bytes >= (select sum(r.message_bytes) from unnest(ring) as r where r.segment <> current_segment)
+     and cardinality(ring) < 1024
+     and not is_backing_off(queue_id, 'grow');
+end
+$$;
 
 -- Adds a segment; the pointer moves to it in a later transaction. Gives up when receivers are in its way, or whoever changes the registry: a
 -- migration holds that lock too, and a segment made beside it would be one of the version before.

@@ -27,8 +27,9 @@ begin
 end
 $$;
 
--- Until when a queue has nothing for maintenance to do, in seconds since 1970; null: it has, or it takes a look to know.
-create function rests_until(queue_id int) returns bigint
+-- Until when a queue has nothing for maintenance to do, in seconds since 1970; null: it has, or it takes a look to know. ring and places: as
+-- maintenance has seen them.
+create function rests_until(queue_id int, ring ring_segment[], places consumer_place[]) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -37,17 +38,17 @@ declare
   pointer constant bigint := pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id)));
   current_segment constant int := pointer_segment(pointer);
 begin
-  if exists (
-    select from generate_series(0, segment_count(queue_id) - 1) as s where s <> current_segment and segment_bytes(rests_until.queue_id, s) > 0
-  ) then
+  if exists (select from unnest(ring) as r where r.segment <> current_segment and not is_empty(r)) then
     return null;
   end if;
   -- as segment_is_full: the table of batches has rows that rotation writes
-  if segment_bytes(queue_id, current_segment, '{message,outcome}') = 0 then
+  if (select r.message_bytes + r.outcome_bytes = 0 from unnest(ring) as r where r.segment = current_segment) then
     return 4294967295;
   end if;
-  -- some first: where there are many, that answers
-  if exists (select from open_batches(queue_id, at_most => open_looked_at())) or exists (select from open_batches(queue_id)) or not segment_is_received(queue_id, current_segment) then
+  if not segment_is_received(queue_id, current_segment, null, places)
+     -- some first: where there are many, that answers
+     or exists (select from open_batches(queue_id, null, open_looked_at(), places)) or exists (select from open_batches(queue_id, places => places))
+  then
     return null;
   end if;
   return floor(extract(epoch from clock_timestamp() + (select q.rotation_period from queue q where q.id = rests_until.queue_id) - pointer_age(pointer)));
@@ -55,13 +56,13 @@ end
 $$;
 
 -- Remembers that a queue rests, if it does. activity: what the sequences came to before maintenance looked.
-create function note_rest(queue_id int, activity bigint) returns void
+create function note_rest(queue_id int, activity bigint, ring ring_segment[], places consumer_place[]) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  until constant bigint := rests_until(queue_id);
+  until constant bigint := rests_until(queue_id, ring, places);
 begin
   if until is not null then
     perform setval(relation(format('rest_%s', queue_id)), (least(until, 4294967295) << 31) | activity);

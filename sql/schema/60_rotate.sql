@@ -5,14 +5,18 @@
 
 -- A segment that the pointer may move to: empty, and its truncation or creation has committed. Moved inside the truncating
 -- transaction, the pointer would send producers into its ACCESS EXCLUSIVE lock.
-create function segment_is_ready(queue_id int, segment int) returns boolean
-language sql
+create function segment_is_ready(queue_id int, segment ring_segment) returns boolean
+language plpgsql
 volatile
 set search_path from current
-return segment_bytes(queue_id, segment) = 0 and not is_being_truncated(relation(format('message_%s_%s', queue_id, segment)));
+as $$
+begin
+  return is_empty(segment) and not is_being_truncated(relation(format('message_%s_%s', queue_id, (segment).segment)));
+end
+$$;
 
--- The current segment is full, or has taken inserts for long enough.
-create function segment_is_full(queue_id int) returns boolean
+-- The current segment is full, or has taken inserts for long enough. ring: see ring_segments; null: it is looked at.
+create function segment_is_full(queue_id int, ring ring_segment[] default null) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -28,53 +32,44 @@ begin
     return false;
   end if;
   -- not the tables that rotation itself writes to: a queue that rests would rotate for ever
-  bytes := segment_bytes(queue_id, pointer_segment(pointer), '{message,outcome}');
+  bytes := (
+    select r.message_bytes + r.outcome_bytes
+      from unnest(coalesce(ring, array(select ring_segments(segment_is_full.queue_id)))) as r
+     where r.segment = pointer_segment(pointer)
+  );
   return bytes > 0 and (bytes >= settings.rotation_bytes or age >= settings.rotation_period);
 end
 $$;
 
--- The segments of a queue in the order in which they have been truncated, and so filled: a truncation gives a table a new file, whose numbers
--- go up. Where they do not, once in four billion files, nothing but this order suffers.
-create function segments_by_age(queue_id int) returns setof int
-language sql
-volatile
-set search_path from current
-begin atomic
-  select r.segment
-    from generate_series(0, segment_count(segments_by_age.queue_id) - 1) as r(segment)
-    join pg_class c on c.oid = relation(format('message_%s_%s', queue_id, r.segment))
-   order by c.relfilenode, r.segment;
-end;
-
 -- Moves the insert pointer when the current segment is full; grows the ring when there is no empty one to move to.
-create function move_pointer(queue_id int) returns boolean
+create function move_pointer(queue_id int, ring ring_segment[]) returns boolean
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
-  next_segment int;
+  next ring_segment;
 begin
-  if not segment_is_full(queue_id) then
+  if not segment_is_full(queue_id, ring) then
     return false;
   end if;
-  -- the one that has been empty for longest: so segments are filled in the order of segments_by_age
-  for next_segment in select s from segments_by_age(queue_id) as s where s <> current_segment loop
-    if segment_is_ready(queue_id, next_segment) then
-      perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(next_segment));
+  -- the one that has been empty for longest: so segments are filled in the order in which they are truncated
+  foreach next in array ring loop
+    if next.segment <> current_segment and segment_is_ready(queue_id, next) then
+      perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(next.segment));
       return true;
     end if;
   end loop;
-  if ring_may_grow(queue_id, current_segment) then
-    perform grow_ring(queue_id, segment_count(queue_id));
+  if ring_may_grow(queue_id, current_segment, ring) then
+    perform grow_ring(queue_id, cardinality(ring));
   end if;
   return false;
 end
 $$;
 
--- Every consumer, or the one that is named, has received every message in the segment.
-create function segment_is_received(queue_id int, segment int, consumer_id int default null) returns boolean
+-- Every consumer, or the one that is named, has received every message in the segment; without a segment, in all. places: see open_batches.
+create function segment_is_received(queue_id int, segment int, consumer_id int default null, places consumer_place[] default null) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -88,22 +83,23 @@ begin
     select count(*) > 0 and bool_and(
              -- nothing after the position …
              not exists (
-               select from {schema}.message_%1$s_%2$s m
+               select from {schema}.%1$I m
                 where m.lane = p.lane
                   and (m.consumer_id is null or m.consumer_id = p.consumer_id)
-                  and (m.txid, m.seq) > %3$s
+                  and (m.txid, m.seq) > %2$s
              )
              -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
              and not exists (
                select from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-                 join {schema}.message_%1$s_%2$s m on m.lane = p.lane and m.txid = late.txid
+                 join {schema}.%1$I m on m.lane = p.lane and m.txid = late.txid
                 where (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
                   and not pg_visible_in_snapshot(m.txid, p.prev)
              )
            )
-      from {schema}.cursors(%1$s, $1) p
-  $sql$), queue_id, segment, main_part_after('p', 'p.prev')) into received using consumer_id;
+      from unnest($1) p
+  $sql$), concat_ws('_', 'message', queue_id, segment), main_part_after('p', 'p.prev'))
+    into received using coalesce(places, consumer_places(queue_id, consumer_id));
   return received;
 end
 $$;
@@ -246,8 +242,8 @@ $$;
 -- pointer never moves to a segment that this very transaction truncates.
 --
 -- The oldest is looked at first: while a consumer has not received it, or retention keeps it, the same is true of all that came after it.
--- Then the others for a moment, in any order, so that each has its turn.
-create function truncate_drained(queue_id int) returns boolean
+-- Then the others for a moment, in any order, so that each has its turn. ring and places: as maintenance has seen them, in this transaction.
+create function truncate_drained(queue_id int, ring ring_segment[], places consumer_place[]) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -261,13 +257,13 @@ begin
   for segment in
     select f.segment
       from (
-        select s as segment, row_number() over () as age
-          from segments_by_age(queue_id) as s
-         where s <> current_segment and segment_bytes(queue_id, s) > 0
+        select r.segment, row_number() over (order by r.age) as age
+          from unnest(ring) with ordinality as r(segment, message_bytes, batch_bytes, outcome_bytes, file, age)
+         where r.segment <> current_segment and r.message_bytes + r.batch_bytes + r.outcome_bytes > 0
       ) f
      order by case when f.age > 1 then random() else -1 end
   loop
-    if segment_kept_until(queue_id, segment) is not null or not segment_is_received(queue_id, segment) then
+    if segment_kept_until(queue_id, segment) is not null or not segment_is_received(queue_id, segment, null, places) then
       return false;
     end if;
     if truncate_segment(queue_id, segment) then

@@ -36,25 +36,46 @@ $$;
 
 -- Moves the pointer of a queue on, or truncates one segment. done: how many things. locks: the transaction now holds a lock for which
 -- receivers wait. The caller holds the lock "maintain" of the queue. What fails is noted, and stops nothing else.
-create function rotate_queue(queue_id int, out done int, out locks boolean)
+create function rotate_queue(queue_id int, ring ring_segment[], places consumer_place[], out done int, out locks boolean)
 language plpgsql
 volatile
 set search_path from current
 as $$
-declare
-  segments constant int := segment_count(queue_id);
 begin
-  done := check_lag(queue_id) + move_pointer(queue_id)::int;
-  locks := segment_count(queue_id) > segments;
+  done := check_lag(queue_id) + move_pointer(queue_id, ring)::int;
+  locks := segment_count(queue_id) > cardinality(ring);
   if not locks and not is_backing_off(queue_id, 'truncate') then
     begin
-      locks := truncate_drained(queue_id);
+      locks := truncate_drained(queue_id, ring, places);
     exception
       when others then
         perform note_problem(rotate_queue.queue_id, 'truncate', sqlstate, sqlerrm);
     end;
   end if;
   done := done + locks::int;
+end
+$$;
+
+-- Recovers and rotates one queue that does not rest, whose lock "maintain" the caller holds. Where the consumers have got to and what the segments
+-- hold is read once. done and locks: as rotate_queue.
+create function maintain_parts(queue_id int, activity bigint, out done int, out locks boolean)
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  ring constant ring_segment[] := array(select ring_segments(queue_id));
+  places constant consumer_place[] := consumer_places(queue_id);
+  rotated record;
+begin
+  perform notify_listeners(queue_id);
+  done := recover(queue_id, places);
+  rotated := rotate_queue(queue_id, ring, places);
+  done := done + rotated.done;
+  locks := rotated.locks;
+  if done = 0 then
+    perform note_rest(queue_id, activity, ring, places);
+  end if;
 end
 $$;
 
@@ -68,18 +89,12 @@ as $$
 declare
   of_queue constant int := require_queue(queue);
   activity constant bigint := activity_of(of_queue);
-  done int;
 begin
   perform require_read_committed('maintain_queue'), require_home();
   if not needs_maintenance(of_queue) or not pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
     return 0;
   end if;
-  perform notify_listeners(of_queue);
-  done := recover(of_queue) + (rotate_queue(of_queue)).done;
-  if done = 0 then
-    perform note_rest(of_queue, activity);
-  end if;
-  return done;
+  return (maintain_parts(of_queue, activity)).done;
 end
 $$;
 
@@ -96,8 +111,7 @@ as $$
 declare
   started constant timestamptz := clock_timestamp();
   of_queue record;
-  recovered int;
-  rotated record;
+  parts record;
   done int;
 begin
   perform require_read_committed('maintain');
@@ -113,15 +127,10 @@ begin
      limit maintained_at_once_max()
   loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue.id)) then
-      perform notify_listeners(of_queue.id);
-      recovered := recover(of_queue.id);
-      rotated := rotate_queue(of_queue.id);
-      done := done + recovered + rotated.done;
-      if rotated.locks then
+      parts := maintain_parts(of_queue.id, of_queue.activity);
+      done := done + parts.done;
+      if parts.locks then
         return done;
-      end if;
-      if recovered + rotated.done = 0 then
-        perform note_rest(of_queue.id, of_queue.activity);
       end if;
     end if;
     exit when clock_timestamp() - started > maintained_time_max();

@@ -4,19 +4,6 @@
 -- Each figure is a statement of its own for all cursors of a queue. In one statement they would take twice as long to plan, which is most of
 -- the cost; as statements of the queue's generated functions their plans would take memory in every session.
 
--- Where a consumer has got to in a lane.
-create type consumer_place as (
-  consumer_id int,
-  lane smallint,
-  n bigint,
-  prev pg_snapshot,
-  next pg_snapshot,
-  last_txid xid8,
-  last_seq bigint,
-  settled settled_line,
-  expired bigint
-);
-
 -- One row a consumer. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not settled, in
 -- so many open batches. estimated: these figures go on from a count of 10,000 messages, or 1,000 batches, that was as far as it was counted.
 -- received_at: the last receive that found something. received_per_second: in the last minute, or in the last 100 receives of each lane.
@@ -64,35 +51,6 @@ begin
        where c.queue_id = of_queue.id
        order by c.name;
   end loop;
-end
-$$;
-
--- The places of all consumers. The newest row of a cursor is in the current segment, unless nothing was received since the pointer moved: to
--- plan a look into that table alone takes a quarter of the time.
-create function consumer_places(queue_id int) returns consumer_place[]
-language plpgsql
-volatile
-set search_path from current
-set enable_seqscan = off
-set enable_bitmapscan = off
-set enable_sort = off
-as $$
-declare
-  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
-  cursors constant bigint := (select q.lanes * (select count(*) from consumer c where c.queue_id = q.id) from queue q where q.id = queue_id);
-  source text;
-  places consumer_place[];
-begin
-  foreach source in array array[format(qualified('{schema}.batch_%s_%s'), queue_id, current_segment), format(qualified('{schema}.batch_%s'), queue_id)] loop
-    execute format(qualified($sql$
-      select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq,
-                        case when {schema}.line_lags(p.n, p.settled) then {schema}.furthest_line(%s, p.consumer_id, p.lane, p.n, p.settled) else p.settled end,
-                        p.expired)::{schema}.consumer_place)
-        from (%s) p
-    $sql$), queue_id, cursors_query(queue_id, source)) into places using null::int;
-    exit when cardinality(places) = cursors;
-  end loop;
-  return places;
 end
 $$;
 

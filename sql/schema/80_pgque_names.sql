@@ -42,10 +42,13 @@ set search_path from current
 as $$
 begin
   if (select q.wake from queue q where q.id = queue_id) and exists (
-    select from consumer c, generate_series(0, segment_count(notify_listeners.queue_id) - 1) as ring(segment)
+    select from consumer c
      where c.queue_id = notify_listeners.queue_id and not c.paused
-       and (c.mode = 'exclusive' or exists (select from subconsumer s where s.consumer_id = c.id))
-       and not segment_is_received(notify_listeners.queue_id, segment, c.id)
+       -- the look into the queue last, which is dear: the planner does not know
+       and case
+             when c.mode = 'exclusive' or exists (select from subconsumer s where s.consumer_id = c.id)
+               then not segment_is_received(notify_listeners.queue_id, null, c.id)
+           end
   ) then
     perform notify_workers(queue_id);
   end if;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
-import { drain, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
+import { drain, fillRing, fillSegment, maintain, makeQueue, receive, ring, send } from "../support/queue.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -104,6 +104,27 @@ describe("A ring", () => {
 });
 
 describe("Maintenance", () => {
+  test("reads once in a call where consumers have got to and what each segment holds, however many there are", async () => {
+    await makeQueue(a, ["forgotten", "latest"]);
+    await fillRing(a, 8);
+    await drain(a, "latest");
+    await maintain(a);
+    await a.query("set track_functions = 'all'");
+    await a.query("begin");
+    await maintain(a);
+    const { rows } = await a.query(
+      `select funcname, calls::int from pg_stat_xact_user_functions
+        where schemaname = 'pgque' and funcname in ('cursors', 'consumer_places', 'ring_segments', 'segment_bytes', 'segment_is_received')
+        order by funcname`,
+    );
+    await a.query("commit");
+    expect(rows).toEqual([
+      { funcname: "consumer_places", calls: 1 },
+      { funcname: "ring_segments", calls: 1 },
+      { funcname: "segment_is_received", calls: 1 },
+    ]);
+  });
+
   test("burns no transaction id while a reader holds a drained segment, but for an attempt now and then", async () => {
     await makeQueue(a);
     await fillSegment(a);

@@ -123,7 +123,10 @@ describe("150 open batches with 20,000 finished ones behind them", () => {
         `select pgque.move_settled_line(1, c.consumer_id, c.lane, c.n, c.settled) from pgque.cursors(1) c`,
       ),
       recover: await buffersOf(a, "select pgque.recover(1)"),
-      rest: await buffersOf(a, "select pgque.rests_until(1)"),
+      rest: await buffersOf(
+        a,
+        "select pgque.rests_until(1, array(select pgque.ring_segments(1)), pgque.consumer_places(1))",
+      ),
       segment: await buffersOf(a, "select pgque.segment_is_settled(1, 1)"),
       receive: await limited(async () => (await buffersOfReceive(a, 1)).buffers),
       status: await buffersOf(a, "select * from pgque.consumer_status('q')"),
