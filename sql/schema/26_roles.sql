@@ -5,7 +5,8 @@
 --   <schema>_writer   produces: may send to every queue
 --   <schema>_admin    both, and administers
 --
--- None of them, and nobody with a grant of one queue, has a privilege on a table or a sequence: all is done by functions. What holds
+-- None of them, and nobody with a grant of one queue, has a privilege on a table or a sequence: all is done by functions, three of which
+-- are also views for tools of PgQue (84_pgque_views.sql). What holds
 -- for one queue is a privilege on the functions generated for it; send, send_batch, receive_messages and ack run with the caller's
 -- rights and call those, the other functions ask for it (see 09_caller.sql).
 
@@ -32,7 +33,7 @@ begin atomic
   }'::text[]), 'receive'
   union all
   select unnest('{
-    queue_status,consumer_status,segment_status,worker_status,maintenance_status,maintenance_problems,lost_batches,waiting_lanes,status,get_queue_info,get_consumer_info,queue_names,dlq_inspect,
+    queue_status,consumer_status,segment_status,worker_status,maintenance_status,maintenance_problems,lost_batches,waiting_lanes,status,get_queue_info,get_consumer_info,subscription_rows,retry_queue_rows,tick_rows,queue_names,dlq_inspect,
     queue_settings,consumer_settings,peek,follow,find_message,dead_letters
   }'::text[]), 'view'
   union all
@@ -101,10 +102,13 @@ as $$
 declare
   granted record;
 begin
-  for granted in select g.role_name, routines(role_privileges(g.kind), queue_id) from granted_roles() g loop
+  for granted in select g.kind, g.role_name, routines(role_privileges(g.kind), queue_id) from granted_roles() g loop
     -- a viewer has none of one queue
     continue when granted.routines is null;
     execute format('grant execute on routine %s to %I', granted.routines, granted.role_name);
+    if queue_id is null and 'view' = any (role_privileges(granted.kind)) then
+      execute format(qualified('grant select on {schema}.subscription, {schema}.retry_queue, {schema}.tick to %I'), granted.role_name);
+    end if;
   end loop;
 end
 $$;

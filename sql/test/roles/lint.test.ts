@@ -91,7 +91,8 @@ test("nobody but the owner has a privilege on a table, a sequence or a type, and
   expect(
     await names(
       `select c.oid::regclass::text as name from pg_class c, aclexplode(c.relacl) g
-        where c.relnamespace = '${schema} and g.grantee <> c.relowner
+        -- those of PgQue's views are functions that ask for the right
+        where c.relnamespace = '${schema} and g.grantee <> c.relowner and not (c.relkind = 'v' and g.privilege_type = 'SELECT')
         union all
        select t.oid::regtype::text from pg_type t, aclexplode(t.typacl) g
         where t.typnamespace = '${schema} and g.grantee <> t.typowner
