@@ -17,7 +17,7 @@ function failing(pool: pg.Pool, fail: () => unknown): () => number {
   pool.on("connect", (client) => {
     // the pool has those that it made in its own list by then
     const { _clients: own } = pool as unknown as { _clients: pg.Client[] };
-    if (own.includes(client as unknown as pg.Client)) return undefined;
+    if (own.includes(client)) return undefined;
     calls += 1;
     return fail();
   });
@@ -58,11 +58,12 @@ for (const [how, fail] of Object.entries(ways)) {
 
 test("what an async handler does is waited for before the connection is used", async () => {
   const pool = database.pool();
-  pool.on("connect", async (client) => {
+  const name: (client: pg.PoolClient) => unknown = async (client) => {
     // one of the pool's may end with the test
     await client.query("select pg_sleep(0.1)").catch(() => undefined);
     await client.query("set application_name = 'after a while'").catch(() => undefined);
-  });
+  };
+  pool.on("connect", name);
   const worker = await startWorker(new Pgque(pool), await freshQueue(pgque), () => undefined);
   await until(() => worker.health().waiting === "listening", "it listens");
   const { rows } = await pgque.pool.query(
