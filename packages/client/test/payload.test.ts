@@ -157,7 +157,9 @@ describe("a schema", () => {
 
   test("may be asynchronous, and one that throws refuses", async () => {
     const slow = defineQueue("slow", { payload: z.string().refine(async (s) => s !== "bad", "is bad") });
-    expect((await failure(pgque.send(slow, "bad"))).details.issues).toEqual([{ path: "", message: "is bad" }]);
+    expect((await failure(pgque.send(slow, "bad"))).details.issues).toEqual([
+      { path: "", code: "custom", message: "is bad" },
+    ]);
     const broken = defineQueue("broken", {
       payload: z.string().transform((): string => {
         throw new Error("bug");

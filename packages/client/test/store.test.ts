@@ -74,7 +74,7 @@ test.for<[string, StandardSchemaV1, unknown, string, string]>([
   const error = await failure(pgque.sendMany(queue, [value]));
   expect(error.code).toBe("PAYLOAD_NOT_REPARSABLE");
   const at = path === "" ? "[0]" : `[0].${path}`;
-  expect(error.details.issues).toEqual([{ path: at, message: expect.stringContaining(message) }]);
+  expect(error.details.issues).toMatchObject([{ path: at, message: expect.stringContaining(message) }]);
   expect(error.message).toContain(`got: ${at}: `);
   expect(error.message).toContain('Nothing was sent: give defineQueue `store: "input"`');
   expect((await pgque.receive("signups")).messages).toEqual([]);

@@ -38,6 +38,8 @@ export type PgqueErrorCode = keyof typeof errorCodes;
 export interface PayloadIssue {
   /** Where in the payload, such as `items[0].price`; empty for the payload itself. In `sendMany` it starts with the index: `[3].orderId`. */
   path: string;
+  /** The library's own name for it, such as `invalid_type`, if it has one. */
+  code?: string;
   message: string;
 }
 

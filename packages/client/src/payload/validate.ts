@@ -35,7 +35,8 @@ export async function validateInTime(schema: StandardSchemaV1, json: unknown, li
 
 function located(issue: StandardSchemaV1.Issue, at: readonly PropertyKey[]): PayloadIssue {
   const keys = (issue.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment));
-  return { path: pathOf([...at, ...keys]), message: issue.message };
+  const { code } = issue as { code?: unknown };
+  return { path: pathOf([...at, ...keys]), ...(typeof code === "string" && { code }), message: issue.message };
 }
 
 /** `items[0].price`, as one would write it in code. */

@@ -1,0 +1,165 @@
+import { printable } from "@pgque/client/printed";
+
+/** What stands where something of a payload stood. */
+const mask = "…";
+
+/** Of a value of so few characters only whole words are hidden: a 1 is not to be the end of every 10. */
+const shortChars = 3;
+
+/** What schemas say themselves. A payload that is a long text has many of these words in it. */
+const ownWords = new Set(
+  (
+    "expected received invalid input output value type string number bigint boolean object array date null undefined required optional missing unknown " +
+    "unrecognized unexpected must should cannot have contain contains match matches pattern format least most than less greater equal exactly between " +
+    "minimum maximum length character characters item items element elements small large short long property properties union option options " +
+    "the schema threw answer within email uuid integer positive negative finite empty valid true false with from this that into"
+  ).split(" "),
+);
+
+/**
+ * Hides what comes from a payload in what a schema says about it: every string, number, boolean and key of it, as it is, in other letter case, with
+ * other separators, in quotes or in part. Rather too much is hidden than too little.
+ */
+export class PayloadMask {
+  readonly #values: Needle[];
+  readonly #keys: Needle[];
+  readonly #numbers = new Set<number>();
+  /** All of it in the form in which words are looked up. */
+  readonly #all: string;
+
+  constructor(payload: unknown) {
+    const values = new Set<string>();
+    const keys = new Set<string>();
+    const left = [payload];
+    while (left.length > 0) {
+      const value = left.pop();
+      if (typeof value === "object" && value !== null) {
+        for (const part of Object.values(value)) left.push(part);
+        if (!Array.isArray(value)) for (const key of Object.keys(value)) keys.add(key);
+      } else if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
+        values.add(String(value));
+        if (typeof value === "number") this.#numbers.add(value);
+      }
+    }
+    // of no characters, and so everywhere
+    for (const texts of [values, keys]) texts.delete("");
+    this.#values = Array.from(values).flatMap(needles);
+    this.#keys = Array.from(keys).flatMap(needles);
+    this.#all = [...this.#values, ...this.#keys].map(({ folded }) => folded).join("\n");
+  }
+
+  /** A sentence of a schema. */
+  text(sentence: string): string {
+    const shown = printable(sentence);
+    const hidden = new Hidden(shown);
+    for (const one of [...this.#values, ...this.#keys]) hidden.hide(one);
+    hidden.hideWords((word) => word.length > shortChars && !ownWords.has(word) && this.#all.includes(word));
+    hidden.hideNumbers(this.#numbers);
+    return this.#sure(hidden.toString());
+  }
+
+  /** The place of an issue: keys that look like names stay, unless they are a value too. */
+  path(path: string): string {
+    const shown = printable(path).replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, `["${mask}"]`);
+    const hidden = new Hidden(shown);
+    for (const one of this.#values) if (one.text.length > shortChars) hidden.hide(one);
+    return this.#sure(hidden.toString());
+  }
+
+  /** Nothing at all rather than a value. */
+  #sure(text: string): string {
+    return this.#values.some((value) => value.text.length > shortChars && text.includes(value.text)) ? mask : text;
+  }
+}
+
+/** Something that is looked for. */
+interface Needle {
+  text: string;
+  folded: string;
+}
+
+/** A value as it is, as JSON has it and as a log shows it. */
+function needles(text: string): Needle[] {
+  const forms = new Set([text, JSON.stringify(text).slice(1, -1), printable(text)]);
+  return Array.from(forms, (form) => ({ text: form, folded: fold(form) }));
+}
+
+/** Letters and digits alone, in one letter case. */
+function fold(text: string): string {
+  return text
+    .normalize("NFKD")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]/gu, "");
+}
+
+/** A text of which parts are hidden: whole words. */
+class Hidden {
+  readonly #text: string;
+  readonly #isHidden: boolean[];
+  /** The text folded, and for each of its characters the place where it stood. */
+  readonly #folded: string;
+  readonly #places: number[] = [];
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#isHidden = Array.from({ length: text.length }, () => false);
+    let folded = "";
+    let at = 0;
+    for (const character of text) {
+      const part = fold(character);
+      folded += part;
+      for (const _ of part.split("")) this.#places.push(at);
+      at += character.length;
+    }
+    this.#folded = folded;
+  }
+
+  hide({ text, folded }: Needle): void {
+    const isShort = text.length <= shortChars;
+    for (const at of occurrences(this.#text, text))
+      if (!isShort || this.#isWord(at, at + text.length)) this.#hideRange(at, at + text.length);
+    if (folded.length <= shortChars) return;
+    for (const at of occurrences(this.#folded, folded)) {
+      const [first = 0, last = 0] = [this.#places[at], this.#places[at + folded.length - 1]];
+      this.#hideRange(first, last + 1);
+    }
+  }
+
+  /** Those of which this is true, in the form in which they are looked up. */
+  hideWords(isKnown: (word: string) => boolean): void {
+    for (const { 0: word, index } of this.#text.matchAll(/[\p{L}\p{N}]+/gu))
+      if (isKnown(fold(word))) this.#hideRange(index, index + word.length);
+  }
+
+  /** However they are written. */
+  hideNumbers(numbers: ReadonlySet<number>): void {
+    for (const { 0: token, index } of this.#text.matchAll(/-?\d[\d,_']*(?:\.\d+)?(?:e[+-]?\d+)?/gi))
+      if (numbers.has(Number(token.replaceAll(/[,_']/g, "")))) this.#hideRange(index, index + token.length);
+  }
+
+  toString(): string {
+    const shown = this.#text.split("").map((unit, at) => (this.#isHidden[at] ? mask : unit));
+    // one mask for all that is hidden side by side
+    return shown.join("").replaceAll(/…(?:[^\p{L}\p{N}]*…)+/gu, mask);
+  }
+
+  #hideRange(from: number, to: number): void {
+    let [first, end] = [from, to];
+    while (this.#isWordAt(first - 1) && this.#isWordAt(first)) first -= 1;
+    while (this.#isWordAt(end) && this.#isWordAt(end - 1)) end += 1;
+    for (let at = first; at < end; at += 1) this.#isHidden[at] = true;
+  }
+
+  #isWord(from: number, to: number): boolean {
+    return !this.#isWordAt(from - 1) && !this.#isWordAt(to);
+  }
+
+  /** Half a character of two units is taken for one of a word. */
+  #isWordAt(at: number): boolean {
+    return /[\p{L}\p{N}\uD800-\uDFFF]/u.test(this.#text[at] ?? "");
+  }
+}
+
+function* occurrences(text: string, part: string): Generator<number> {
+  for (let at = text.indexOf(part); at >= 0; at = text.indexOf(part, at + 1)) yield at;
+}
