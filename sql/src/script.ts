@@ -30,12 +30,13 @@ ${listRoutines}`;
  */
 export function queueMigration(quoted: string, migration: Migration, queueId?: number): string {
   const { number, queueSql } = migration;
-  return `${patient(quoted)}${ofQueues(number, queueSql, queueId === undefined ? "" : ` and id = ${queueId}`)}`;
+  const filter = queueId === undefined ? "" : ` and id = ${queueId}`;
+  return `${patient(quoted)}${ofQueues(number, queueSql, filter)}${withholdCreated}`;
 }
 
 /** Runs the part of a migration that belongs to no queue. */
 export function preparation(quoted: string, { number, sql }: Migration): string {
-  return `${patient(quoted)}${sql}\nupdate meta set prepared = ${number};\n`;
+  return `${patient(quoted)}${sql}\n${withholdCreated}${withholdTypes}update meta set prepared = ${number};\n`;
 }
 
 /**
@@ -46,13 +47,11 @@ export function replacement(quoted: string, release: Release, pending: readonly 
   const { version, fingerprint, statements } = release;
   const run = (wanted: Statement["kind"]): string =>
     joined(statements.filter(({ kind }) => kind === wanted).map(({ sql }) => orReplaced(sql)));
-  return `${patient(quoted)}-- numbers of transactions that are not older tell what this one has written
-select pg_current_xact_id();
-${pending.map(({ number, queueSql }) => ofQueues(number, queueSql, "")).join("")}
+  return `${patient(quoted)}${pending.map(({ number, queueSql }) => ofQueues(number, queueSql, "")).join("")}
 ${pending.map(({ functionsSql }) => functionsSql).join("\n")}
 ${run("routine")}
 select generate_dispatchers();
-${dropDisappeared}${withholdNew}${listRoutines}
+${dropDisappeared}${withholdCreated}${withholdTypes}${listRoutines}
 ${run("setting")}
 select generate_functions(id) from queue;
 ${run("right")}
@@ -66,6 +65,8 @@ update meta
 function patient(quoted: string): string {
   return `set local lock_timeout = '${lockTimeoutMs}ms';
 ${within(quoted)}select pg_advisory_xact_lock(lock_key('registry', 0));
+-- numbers of transactions that are not older tell what this one has written
+select pg_current_xact_id();
 `;
 }
 
@@ -117,11 +118,44 @@ begin
   end loop;
 end`);
 
-/** Takes from others what default privileges have given them on routines that the version before had not. */
-const withholdNew = `select withhold(array_agg(p.proname), array_agg(p.oid::regprocedure))
-  from (${routinesAndViews}) as o
-  join pg_proc p on o.object = 'routine ' || p.oid::regprocedure
- where o.is_new and not exists (select from meta m where o.object = any (m.routines));
+/**
+ * Takes from others what default privileges have given them on what a transaction has created: PUBLIC may call a new function unless somebody says
+ * otherwise, and what a migration creates is there some time before the functions are replaced. What was there before keeps what was granted by
+ * hand: routines and views are known by name; those of a queue, which PUBLIC may call only if they are new; and of a relation the columns of the
+ * system are written once.
+ */
+const withholdCreated = `with mine as materialized (
+  select p.oid, p.proname, p.proowner, p.proacl from pg_proc p where p.pronamespace = quote_ident(current_schema())::regnamespace and ${isOurs("p")}
+),
+routines as materialized (
+  select m.oid, m.proname
+    from mine m
+   where not exists (select from meta where 'routine ' || m.oid::regprocedure = any (meta.routines))
+     and (
+       not exists (select from queue q where m.proname like '%\\_' || q.id)
+       or exists (select from aclexplode(coalesce(m.proacl, acldefault('f', m.proowner))) g where g.grantee = 0)
+     )
+),
+relations as (
+  select c.relname
+    from pg_locks l
+    join pg_class c on c.oid = l.relation and c.relnamespace = quote_ident(current_schema())::regnamespace
+   where l.pid = pg_backend_pid() and l.locktype = 'relation' and l.mode = 'AccessExclusiveLock'
+     and (
+       exists (select from pg_attribute a where a.attrelid = c.oid and a.attnum < 0 and ${isOurs("a")})
+       or c.relkind = 'v' and not exists (select from meta where 'view ' || c.oid::regclass = any (meta.routines))
+     )
+)
+select withhold(array(select proname from routines union select relname from relations), array(select oid::regprocedure from routines));
+`;
+
+/** The same for types: of one queue there is none. */
+const withholdTypes = `select withhold(array_agg(t.typname), '{}')
+  from pg_depend d
+  join pg_type t on t.oid = d.objid
+  left join pg_class c on c.oid = t.typrelid
+ where d.classid = 'pg_type'::regclass and d.refclassid = 'pg_namespace'::regclass and d.refobjid = quote_ident(current_schema())::regnamespace
+   and ${isOurs("d")} and (t.typtype in ('d', 'e') or c.relkind = 'c');
 `;
 
 const listRoutines = `update meta set routines = array(

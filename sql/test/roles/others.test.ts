@@ -1,4 +1,4 @@
-import { install, packagedRelease, script, validate } from "@pgque/sql";
+import { install, packagedRelease, type Release, script, validate } from "@pgque/sql";
 import type { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { changed, patchVersion } from "../../../test/support/next-release.ts";
@@ -113,6 +113,48 @@ test("default privileges give nobody a right to what is installed, or made for a
     "create function fresh.mine() returns int language sql return 1",
   ])
     await expect(client.query(call)).rejects.toMatchObject({ code: "42501" });
+});
+
+test("nor to what a migration creates, also while it has not come to its end", async () => {
+  for (const who of ["public", "bare"])
+    for (const what of ["all on tables", "all on sequences", "all on functions", "all on types"])
+      await client.query(`alter default privileges grant ${what} to ${who}`);
+  await install(client, { schema: "fresh" });
+  await client.query("select fresh.create_queue('q')");
+  // what an operator has granted stays, also on what a migration changes
+  await client.query("grant select on fresh.queue to vague; grant execute on function fresh.version() to vague");
+  const kept = ["fresh.queue: SELECT to vague", "fresh.version(): EXECUTE to vague"];
+  const created = `
+    create table more_rows (n int) partition by list (n);
+    create table more_rows_1 partition of more_rows for values in (1);
+    create sequence more_n;
+    create view more_seen as select * from more_rows;
+    create type more_kind as enum ('a');
+    create domain more_text as text;
+    create type more_pair as (a int, b int);
+    create function more_done() returns int language sql return 1;
+    create function version(of int) returns int language sql return of;
+    alter table queue add column more int;`;
+  const createdForQueue = `
+    create table more_<queue> (n int);
+    create sequence more_seq_<queue>;
+    create function more_<queue>() returns int language sql return 1;
+    alter table message_<queue> add column more int;`;
+  const release = (functionsSql: string): Release => ({
+    ...patch,
+    migrations: [
+      { number: 2, name: "002_more", version: patchVersion, queueSql: createdForQueue, sql: created, functionsSql },
+    ],
+  });
+  const half = install(client, { schema: "fresh", release: release("select 1 / 0;") });
+  await expect(half).rejects.toThrow("division by zero");
+  await client.query("select 'fresh.more_1'::regclass, fresh.more_done(), 'fresh.more_kind'::regtype");
+  expect((await held("fresh")).toSorted()).toEqual(kept);
+  const functionsSql =
+    "create function more_still() returns int language sql return 1; create table more_last (n int);";
+  await install(client, { schema: "fresh", release: release(functionsSql) });
+  await client.query("select 'fresh.more_last'::regclass, fresh.more(), fresh.more_still()");
+  expect((await held("fresh")).toSorted()).toEqual(kept);
 });
 
 test("a role that default privileges name keeps what it is granted of a queue", async () => {
