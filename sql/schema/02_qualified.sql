@@ -3,16 +3,27 @@
 -- a queue may be dropped between two statements, so that no check comes early enough.
 
 -- A template for format() with the schema for {schema}. Within a string literal the name stands at its beginning: '{schema}.message_seq_%s'.
--- Nothing is looked for in what has been put in: a schema may be named {schema}.
+-- Nothing is looked for in what has been put in: a schema may be named {schema}. PL/pgSQL keeps its plans; a function in SQL that is not inlined is
+-- parsed and planned anew by every statement that calls it, and this one is called by most.
 create function qualified(template text) returns text
-language sql
+language plpgsql
 stable
-begin atomic
-  with schema as (select replace(quote_ident(current_schema()), '%', '%%') as name)
-  select string_agg(replace(part.sql, '{schema}', schema.name), left(quote_literal(schema.name || '.'), -1) order by part.n)
-    from schema, unnest(string_to_array(template, '''{schema}.')) with ordinality as part(sql, n)
-   group by schema.name;
-end;
+set search_path from current
+as $$
+declare
+  schema constant text := replace(quote_ident(current_schema()), '%', '%%');
+begin
+  if strpos(template, '''{schema}.') = 0 then
+    return replace(template, '{schema}', schema);
+  end if;
+  return array_to_string(
+    array(
+      select replace(part.sql, '{schema}', schema) from unnest(string_to_array(template, '''{schema}.')) with ordinality as part(sql, n) order by part.n
+    ),
+    left(quote_literal(schema || '.'), -1)
+  );
+end
+$$;
 
 -- The relation of the schema with this name, or the error that there is none.
 create function relation(name text) returns regclass

@@ -23,10 +23,14 @@ return ((extract(epoch from clock_timestamp()) * 1000)::bigint << 10) | segment;
 -- How long ago a pointer was moved. One that was moved in the future is overdue: the clock has stepped back since, and what waits for the
 -- pointer's age would stand still until the clock has come there again.
 create function pointer_age(pointer bigint) returns interval
-language sql
+language plpgsql
 volatile
 set search_path from current
-return case
-  when pointer_moved_at(pointer) <= clock_timestamp() + interval '1 s' then clock_timestamp() - pointer_moved_at(pointer)
-  else interval '100 years'
-end;
+as $$
+begin
+  return case
+    when pointer_moved_at(pointer) <= clock_timestamp() + interval '1 s' then clock_timestamp() - pointer_moved_at(pointer)
+    else interval '100 years'
+  end;
+end
+$$;

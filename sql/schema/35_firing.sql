@@ -28,10 +28,14 @@ return interval '1 day';
 
 -- Which of the four tables a time belongs to.
 create function firing_segment(fire_at timestamptz) returns int
-language sql
+language plpgsql
 immutable
 set search_path from current
-return (floor(extract(epoch from fire_at) / extract(epoch from firing_memory()))::bigint % 4)::int;
+as $$
+begin
+  return (floor(extract(epoch from fire_at) / extract(epoch from firing_memory()))::bigint % 4)::int;
+end
+$$;
 
 create function check_fire_at(fire_at timestamptz) returns void
 language plpgsql

@@ -6,13 +6,17 @@
 
 -- What the two sequences of a queue come to; null: there is no such queue.
 create function activity_of(queue_id int) returns bigint
-language sql
+language plpgsql
 volatile
 set search_path from current
-return (
-  coalesce(pg_sequence_last_value(to_regclass(format(qualified('{schema}.message_seq_%s'), queue_id))), 0) * 31
-  + coalesce(pg_sequence_last_value(to_regclass(format(qualified('{schema}.batch_seq_%s'), queue_id))), 0)
-) & 2147483647;
+as $$
+begin
+  return (
+    coalesce(pg_sequence_last_value(to_regclass(format(qualified('{schema}.message_seq_%s'), queue_id))), 0) * 31
+    + coalesce(pg_sequence_last_value(to_regclass(format(qualified('{schema}.batch_seq_%s'), queue_id))), 0)
+  ) & 2147483647;
+end
+$$;
 
 -- Whether maintenance has to look into a queue.
 create function needs_maintenance(queue_id int) returns boolean
