@@ -1,3 +1,4 @@
+import { reasonOf } from "../scenario/not-run.ts";
 import { resolveEngineSettings, type EngineOptions, type EngineSettings } from "./engine-settings.ts";
 import type { Figure } from "./figures/figure.ts";
 import { figureNamed } from "./figures/registry.ts";
@@ -59,7 +60,7 @@ async function measured(
     return { ...identity, values, met: allMet(figure, values), seconds: seconds(), error: null };
   } catch (error) {
     signal.throwIfAborted();
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     return { ...identity, values: {}, met: null, seconds: seconds(), error: reason };
   }
 }

@@ -1,3 +1,4 @@
+import { redact } from "@pgque/client/printed";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 
@@ -12,8 +13,12 @@ export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
 }
 
-/** `texts`: by file name, besides results.json. */
+/** `texts`: by file name, besides results.json. They are made of the results, whose failures have no secrets; the rest of the results is seen to here. */
 export async function writeFolder(folder: string, results: object, texts: Record<string, string>): Promise<void> {
-  const files = { "results.json": `${JSON.stringify(results, null, 2)}\n`, ...texts };
+  const files = { "results.json": `${JSON.stringify(results, withoutSecrets, 2)}\n`, ...texts };
   await Promise.all(Object.entries(files).map(([name, text]) => writeFile(path.join(folder, name), text)));
+}
+
+function withoutSecrets(_name: string, value: unknown): unknown {
+  return typeof value === "string" ? redact(value) : value;
 }

@@ -1,3 +1,4 @@
+import { reasonOf } from "./not-run.ts";
 import { openServer, type Server } from "../server.ts";
 import type { ScenarioSettings } from "./scenario.ts";
 
@@ -43,7 +44,7 @@ export async function openServers(
       majors.push({ major, postgres: server.version, server: server.settings, notRun: null });
     } catch (error) {
       failures.push(error);
-      const notRun = error instanceof Error ? error.message : String(error);
+      const notRun = reasonOf(error);
       majors.push({ major, postgres: null, server: null, notRun });
     }
   }

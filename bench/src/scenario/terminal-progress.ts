@@ -1,3 +1,4 @@
+import { redact } from "@pgque/client/printed";
 import type { Progress } from "./progress.ts";
 import { viewOn } from "./view.ts";
 
@@ -10,19 +11,19 @@ export function terminalProgress(stream: NodeJS.WriteStream): Progress {
   return {
     begin(head, steps, stepSeconds) {
       total = steps;
-      view.line(`${head}\n`);
+      view.line(redact(`${head}\n`));
       view.start(steps, stepSeconds);
     },
     stepStarted(text) {
       current = `${done + 1}/${total} ${text}`;
-      view.show(current);
+      view.show(redact(current));
     },
     note(text) {
-      view.show(`${current}: ${text}`);
+      view.show(redact(`${current}: ${text}`));
     },
     stepDone(text) {
       view.cellDone(++done);
-      view.line(`${current}: ${text}`);
+      view.line(redact(`${current}: ${text}`));
     },
     end() {
       view.end();

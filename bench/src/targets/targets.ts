@@ -1,3 +1,4 @@
+import { reasonOf } from "../scenario/not-run.ts";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { drainRows, drainOutcomes } from "../drain/drain-summary.ts";
@@ -100,7 +101,7 @@ function parsed(file: string, text: string): Readable {
     if (typeof json === "object" && json !== null && "settings" in json) return json as Readable;
     throw new Error("it holds no results");
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = reasonOf(error);
     throw new BenchOptionError("folder", "a folder with the results.json of a run", `${file}: ${reason}`);
   }
 }

@@ -56,3 +56,22 @@ test.each([
   expect(code).toBe(2);
   expect(err).toContain(message);
 });
+
+test("a server that cannot be reached is named without the password that was given", async () => {
+  const url = "postgres://bench:s3cret@127.0.0.1:1/postgres";
+  for (const flags of [["--database-url", url], []]) {
+    const ended = await pgque(["bench", "sends", "--quick", ...flags], { DATABASE_URL: url });
+    expect(ended.code).not.toBe(0);
+    expect(ended.err).toContain("127.0.0.1:1");
+    expect(ended.out + ended.err).not.toContain("s3cret");
+  }
+});
+
+test.each(["postgres://bench:s3cret@[bad/x", "bench:s3cret@db/x", "postgres://bench:s3/cr%et@127.0.0.1:1/x"])(
+  "a connection string that cannot be used is not printed: %s",
+  async (url) => {
+    const { code, out, err } = await pgque(["bench", "sends", "--quick", "--database-url", url]);
+    expect(code).not.toBe(0);
+    expect(out + err).not.toMatch(/s3cret|cr%et/);
+  },
+);
