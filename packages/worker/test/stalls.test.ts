@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { Pgque } from "@pgque/client";
+import type { Worker } from "@pgque/worker";
 import { Line } from "#src/line";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
@@ -43,6 +44,29 @@ test("a stop during a start that nobody answers ends in its time, and gives the 
   expect(worker.health().state).toBe("stopped");
   await own.close({ timeoutMs: 0 });
 });
+
+const ends: Record<string, (worker: Worker, aborter: AbortController) => unknown> = {
+  "a stop": (worker) => worker.stop(),
+  "a stop by force": (worker) => worker.stop({ force: true }),
+  "its signal": (_, aborter) => aborter.abort(),
+};
+
+for (const [how, end] of Object.entries(ends)) {
+  test(`a drain and a runOnce that nobody answers before they receive are ended by ${how}, with nothing done`, async () => {
+    await using proxy = await Proxy.start(port);
+    await using own = new Pgque({ connectionString: proxy.through(database.url), connectionTimeoutMillis: 60_000 });
+    proxy.goDumb({ serverKnows: true });
+    const worker = makeWorker(own, await freshQueue(pgque), () => undefined, { shutdownTimeoutMs: 100 });
+    const aborter = new AbortController();
+    const { signal } = aborter;
+    const summaries = Promise.all([worker.drain({ signal }), worker.runOnce({ signal })]);
+    await until(() => proxy.connections > 0, "it connects");
+    await end(worker, aborter);
+    const nothing = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0, failures: [] };
+    expect(await summaries).toEqual([nothing, nothing]);
+    await own.close({ timeoutMs: 0 });
+  });
+}
 
 /** Forwards to the database; the first notification is lost on its way, as behind a pooler all are. */
 async function losingProxy(): Promise<string> {

@@ -58,9 +58,35 @@ export class Passes {
   }
 
   async #run(settings: Omit<PassSettings, "name">, work: (pass: Pass) => Promise<RunSummary>): Promise<RunSummary> {
-    await this.#preparation.run(settings.forced);
+    const { signal, forced } = settings;
+    if (!(await this.#isPrepared(signal, forced))) return { ...nothingDone, failures: [] };
     this.#begun += 1;
     const name = `${this.#name}:once-${this.#begun}`;
     return work(new Pass(this.#pgque, this.#queue, this.#handler, this.#options, { ...settings, name }));
   }
+
+  /** False: it was stopped, and what is asked of the database has taken longer than a stop waits. */
+  async #isPrepared(stopping: AbortSignal, forced: AbortSignal): Promise<boolean> {
+    const givenUp = new AbortController();
+    let timer: NodeJS.Timeout | undefined;
+    const onStopping = (): void => {
+      timer = setTimeout(() => givenUp.abort(), this.#options.shutdownTimeoutMs);
+    };
+    stopping.addEventListener("abort", onStopping);
+    if (stopping.aborted) onStopping();
+    const over = AbortSignal.any([givenUp.signal, forced]);
+    try {
+      await this.#preparation.run(over);
+      return true;
+    } catch (error) {
+      if (over.aborted) return false;
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      stopping.removeEventListener("abort", onStopping);
+    }
+  }
 }
+
+/** Of a call that was stopped before it received. */
+const nothingDone = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0 } as const;
