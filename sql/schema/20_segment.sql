@@ -149,10 +149,14 @@ $$;
 
 -- How many segments the ring of a queue has; they are numbered from 0.
 create function segment_count(queue_id int) returns int
-language sql
+language plpgsql
 stable
 set search_path from current
-return (select count(*)::int from pg_inherits where inhparent = to_regclass(format(qualified('{schema}.message_%s'), queue_id)));
+as $$
+begin
+  return (select count(*)::int from pg_inherits where inhparent = to_regclass(format(qualified('{schema}.message_%s'), queue_id)));
+end
+$$;
 
 -- What tables of a segment take on disk in bytes, with their TOAST, without indexes.
 create function segment_bytes(queue_id int, segment int, kinds text[] default '{message,batch,outcome}') returns bigint

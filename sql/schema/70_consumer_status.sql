@@ -2,7 +2,8 @@
 -- counted up to 10,000, open batches up to 1,000, and what is beyond is estimated.
 --
 -- Each figure is a statement of its own for all cursors of a queue. In one statement they would take twice as long to plan, which is most of
--- the cost; as statements of the queue's generated functions their plans would take memory in every session.
+-- the cost; as statements of the queue's generated functions their plans would take memory in every session. A queue that has caught up has all
+-- that it keeps in one segment, and then the statements name the tables of that segment: to plan for the whole ring takes three times as long.
 
 -- One row a consumer. depth: messages that can be received; oldest_at: when the oldest of them was sent. in_flight: received and not settled, in
 -- so many open batches. estimated: these figures go on from a count of 10,000 messages, or 1,000 batches, that was as far as it was counted.
@@ -29,6 +30,7 @@ as $$
 declare
   of_queue record;
   places consumer_place[];
+  only_segment text;
 begin
   if queue is not null then
     perform require_queue(queue);
@@ -41,29 +43,53 @@ begin
      order by q.name
   loop
     places := consumer_places(of_queue.id);
+    only_segment := only_filled_segment(of_queue.id);
     return query
       select of_queue.name, c.name, coalesce(w.depth, 0), w.oldest_at, coalesce(o.in_flight, 0), coalesce(o.open_batches, 0), r.received_at,
              coalesce(r.per_second, 0), coalesce(r.expired, 0), c.paused or of_queue.paused, coalesce(w.estimated or o.estimated, false)
         from consumer c
-        left join waiting_messages(of_queue.id, places) w on w.consumer_id = c.id
-        left join messages_in_hand(of_queue.id, places) o on o.consumer_id = c.id
-        left join latest_receives(of_queue.id, places) r on r.consumer_id = c.id
+        left join waiting_messages(of_queue.id, places, only_segment) w on w.consumer_id = c.id
+        left join messages_in_hand(of_queue.id, places, only_segment) o on o.consumer_id = c.id
+        left join latest_receives(of_queue.id, places, only_segment) r on r.consumer_id = c.id
        where c.queue_id = of_queue.id
        order by c.name;
   end loop;
 end
 $$;
 
+-- The number of the current segment, when all others are empty, as what its tables are named after. Null: they are not.
+create function only_filled_segment(queue_id int) returns text
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
+begin
+  for segment in 0 .. segment_count(queue_id) - 1 loop
+    if segment <> current_segment
+       and pg_relation_size(relation(format('message_%s_%s', queue_id, segment))) + pg_relation_size(relation(format('batch_%s_%s', queue_id, segment))) > 0 then
+      return null;
+    end if;
+  end loop;
+  return current_segment::text;
+end
+$$;
+
 -- How many rows are counted of each lane, if so many are of all.
 create function counted_of_lane(queue_id int, counted int) returns int
-language sql
+language plpgsql
 stable
 set search_path from current
-return (select greatest(counted / q.lanes, 10) from queue q where q.id = queue_id);
+as $$
+begin
+  return (select greatest(counted / q.lanes, 10) from queue q where q.id = queue_id);
+end
+$$;
 
 -- The messages that can be received: those of transactions that were open when a snapshot of the window was taken, then those after the
 -- place. Of what is not counted it is taken that so many of the values of the sequence are the consumer's as of what is.
-create function waiting_messages(queue_id int, places consumer_place[]) returns table (
+create function waiting_messages(queue_id int, places consumer_place[], only_segment text) returns table (
   consumer_id int, depth bigint, oldest_at timestamptz, estimated boolean
 )
 language plpgsql
@@ -74,12 +100,13 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 declare
+  messages constant text := concat_ws('_', 'message', queue_id, only_segment);
   after constant text := main_part_after('p', 'p.prev');
   late_messages constant text := format(qualified($sql$
            (
              select m.seq, m.created_at
                from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-              cross join lateral (select * from {schema}.message_%1$s m where m.lane = p.lane and m.txid = late.txid offset 0) m
+              cross join lateral (select * from {schema}.%1$I m where m.lane = p.lane and m.txid = late.txid offset 0) m
               where not ((late.txid, m.seq) > %2$s)
                 and not pg_visible_in_snapshot(late.txid, p.prev)
                 and not (pg_visible_in_snapshot(late.txid, p.next) and (late.txid, m.seq) <= (p.last_txid, p.last_seq))
@@ -88,7 +115,7 @@ declare
               limit $2 + 1
            )
            union all
-  $sql$), queue_id, after);
+  $sql$), messages, after);
   is_late constant boolean := exists (
     select from unnest(places) as p where pg_snapshot_xmin(p.prev) < pg_snapshot_xmax(p.prev) or pg_snapshot_xmin(p.next) < pg_snapshot_xmax(p.next)
   );
@@ -107,7 +134,7 @@ begin
            %3$s
            (
              select m.seq, m.created_at
-               from {schema}.message_%1$s m
+               from {schema}.%4$I m
               where m.lane = p.lane
                 and (m.txid, m.seq) > %2$s
                 and (m.consumer_id is null or m.consumer_id = p.consumer_id)
@@ -118,13 +145,13 @@ begin
          ) m limit $2 + 1) m
      ) w
      group by p.consumer_id
-  $sql$), queue_id, after, case when is_late then late_messages end) using places, counted_of_lane(queue_id, 10000);
+  $sql$), queue_id, after, case when is_late then late_messages end, messages) using places, counted_of_lane(queue_id, 10000);
 end
 $$;
 
 -- The open batches, and the messages in them that are not settled. Not those of an ordered consumer whose batch waits, or may be handed out
 -- again: these are in nobody's hands. Of the batches that are not looked at it is taken that as many are open.
-create function messages_in_hand(queue_id int, places consumer_place[]) returns table (
+create function messages_in_hand(queue_id int, places consumer_place[], only_segment text) returns table (
   consumer_id int, in_flight bigint, open_batches int, estimated boolean
 )
 language plpgsql
@@ -135,11 +162,12 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 declare
+  batches constant text := concat_ws('_', 'batch', queue_id, only_segment);
   -- there are none, as a rule
   of_still_open constant text := case when exists (select from unnest(places) as p where (p.settled).still_open is not null) then format(qualified($sql$
-           (select * from {schema}.batch_%s b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open[:$2]))
+           (select * from {schema}.%I b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open[:$2]))
            union all
-  $sql$), queue_id) else '' end;
+  $sql$), batches) else '' end;
 begin
   return query execute format(qualified($sql$
     select p.consumer_id, sum(o.in_flight * r.whole)::bigint, sum(o.open_batches * r.whole)::int, bool_or(r.whole > 1)
@@ -151,9 +179,9 @@ begin
                 where c.mode <> 'ordered' or b.waits_until is null and not {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
               ), 0) as in_flight
          from (
-           %2$s
+           %1$s
            (
-             select * from {schema}.batch_%1$s b
+             select * from {schema}.%2$I b
               where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n >= (p.settled).settled_before
               order by b.n
               limit greatest($2 - coalesce(cardinality((p.settled).still_open), 0), 0)
@@ -161,7 +189,7 @@ begin
          ) b
         cross join lateral (
           select coalesce(bool_or(o.final), false) as final, coalesce(sum(cardinality(o.message_ids)), 0) as settled
-            from {schema}.outcome_%1$s o
+            from {schema}.%3$I o
            where o.segment = b.segment and o.batch_id = b.id
         ) o
         where b.id is not null and not o.final
@@ -170,11 +198,11 @@ begin
        select greatest((coalesce(cardinality((p.settled).still_open), 0) + p.n - (p.settled).settled_before + 1)::float8 / $2, 1) as whole
      ) r
      group by p.consumer_id
-  $sql$), queue_id, of_still_open) using places, counted_of_lane(queue_id, 1000);
+  $sql$), of_still_open, batches, concat_ws('_', 'outcome', queue_id, only_segment)) using places, counted_of_lane(queue_id, 1000);
 end
 $$;
 
-create function latest_receives(queue_id int, places consumer_place[]) returns table (
+create function latest_receives(queue_id int, places consumer_place[], only_segment text) returns table (
   consumer_id int, received_at timestamptz, per_second float8, expired bigint
 )
 language plpgsql
@@ -195,13 +223,13 @@ begin
                    else least(greatest(extract(epoch from clock_timestamp() - min(b.created_at)), 0.001), 60) end as seconds
          from (
            select b.created_at, b.messages
-             from {schema}.batch_%1$s b
+             from {schema}.%I b
             where b.consumer_id = p.consumer_id and b.lane = p.lane and b.id is not null
             order by b.n desc
             limit $2
          ) b
      ) r
      group by p.consumer_id
-  $sql$), queue_id) using places, 100;
+  $sql$), concat_ws('_', 'batch', queue_id, only_segment)) using places, 100;
 end
 $$;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
-import { ack, makeQueue, receive } from "../support/queue.ts";
+import { ack, fillSegment, maintain, makeQueue, receive } from "../support/queue.ts";
 import { buffersOf } from "../support/statistics.ts";
 
 // Producers steer by it: it costs the same whatever waits, and whatever was received.
@@ -96,4 +96,24 @@ test("the rate is that of the last hundred receives, when a minute had more", as
   expect(await status()).toMatchObject({ received_per_second: 16.5 });
   await work(1, 10);
   expect(Number((await status())["received_per_second"])).toBeGreaterThan(17);
+});
+
+test("it counts in all segments, and names the tables of the current one alone when the others are empty", async () => {
+  await makeQueue(client);
+  const only = async (): Promise<string | null> =>
+    (await client.query("select pgque.only_filled_segment(1) as segment")).rows[0].segment;
+  await fillSegment(client);
+  expect(await only()).toBe("0");
+  const inOne = await status();
+  await maintain(client);
+  await fillSegment(client);
+  const got = await receive(client, "c", 150);
+  expect(await only()).toBeNull();
+  expect(inOne).toMatchObject({ depth: "100", in_flight: "0" });
+  expect(await status()).toMatchObject({ depth: "50", in_flight: "150", open_batches: 1 });
+  await ack(client, got.batch);
+  await ack(client, (await receive(client)).batch);
+  while ((await maintain(client)) > 0);
+  expect(await only()).toBe("2");
+  expect(await status()).toMatchObject({ depth: "0", in_flight: "0", open_batches: 0 });
 });
