@@ -65,9 +65,22 @@ function loggerOf(line: (level: (typeof levels)[number], message: string, fields
   };
 }
 
-function write(level: string, message: string, fields: Fields = {}): void {
-  const shown = Object.entries(fields).map(
-    ([name, value]) => `${name}=${value instanceof Error ? value.message : inspect(value)}`,
-  );
-  process.stderr.write(`pgque ${level}: ${printable(redact([message, ...shown].join(" ")))}\n`);
+function write(level: string, message: string, fields?: Fields): void {
+  process.stderr.write(`${lineOf(level, message, fields)}\n`);
+}
+
+/** What is written of a call: one line, whatever others have written into message and fields. */
+export function lineOf(level: string, message: string, fields: Fields = {}): string {
+  const told = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
+  return `pgque ${level}: ${printable(redact([message, ...told].join(" ")))}`;
+}
+
+function shown(value: unknown): string {
+  try {
+    const told: unknown = value instanceof Error ? value.message : undefined;
+    return typeof told === "string" ? told : inspect(value);
+  } catch {
+    // a revoked Proxy, or one whose parts will not be read: the line is told without it
+    return "?";
+  }
 }

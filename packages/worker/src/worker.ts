@@ -194,7 +194,8 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
   /**
    * Receives no more, gives back what has not been begun, and waits for the handlers under way. Those that are not done within
    * `shutdownTimeoutMs` have their signal aborted; what is not done a second after that is given back, too. So ends what `runOnce` and `drain`
-   * have under way; before they receive they end with nothing done. Never throws; may be called at any time, any number of times; a handler that awaits it waits for itself, until its time is over.
+   * have under way; before they receive they end with nothing done. Never throws; may be called at any time, any number of times; a handler that
+   * awaits it waits for itself, until its time is over.
    *
    * @param options `force`: the signals are aborted at once, also those of handlers that an earlier call waits for, and a `start()` under way
    *   is given up, which is otherwise waited for within `shutdownTimeoutMs`. Default: false

@@ -26,10 +26,18 @@ export function jsonLogger(write: (line: string) => void): Logger {
     (level: string) =>
     (message: string, fields: Fields = {}): void => {
       // each by itself: in the line as a whole a password would seem to go on to some @ of another field
-      const told = Object.entries(fields).map(([name, value]) => [name, plain(value)]);
+      const told = Object.entries(fields).map(([name, value]) => [fieldName(name), plain(value)]);
       write(json({ level, time: new Date().toISOString(), ...Object.fromEntries(told), msg: message }, 0));
     };
   return { debug: () => undefined, info: line("info"), warn: line("warn"), error: line("error") };
+}
+
+/** What a line of JSON has of itself: a field of that name would take its place. */
+const own = new Set(["level", "time", "msg"]);
+
+/** The name of a field in a line of JSON. */
+export function fieldName(name: string): string {
+  return own.has(name) ? `${name}_` : name;
 }
 
 function plain(value: unknown): unknown {

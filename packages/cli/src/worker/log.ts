@@ -3,10 +3,14 @@ import type { Fields, Logger } from "@pgque/worker";
 import type { DestinationStream } from "pino";
 import { printable, printableLines, redact } from "@pgque/client/printed";
 import { explain } from "../output/failure.ts";
+import { fieldName } from "../output/log.ts";
 import type { LogFlags } from "./log-flags.ts";
 
 /** A line on standard output for each event: JSON for programs, or for people. Without the passwords of connection strings. */
-export async function workerLog({ logLevel, logFormat }: LogFlags): Promise<Logger> {
+export async function workerLog(
+  { logLevel, logFormat }: LogFlags,
+  write: (text: string) => void = (text) => void process.stdout.write(text),
+): Promise<Logger> {
   const { pino } = await import("pino");
   const format = logFormat ?? (process.stdout.isTTY ? "pretty" : "json");
   const log = pino(
@@ -16,7 +20,7 @@ export async function workerLog({ logLevel, logFormat }: LogFlags): Promise<Logg
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (level) => ({ level }) },
     },
-    format === "pretty" ? await prettyOutput() : { write: (line) => void process.stdout.write(printableLines(line)) },
+    format === "pretty" ? await prettyOutput(write) : { write: (line) => write(printableLines(line)) },
   );
   // what colors a line for people are control characters too: text of others is made harmless before, and begins no line of its own
   const say: Say = format === "pretty" ? (text) => printable(redact(text)) : redact;
@@ -28,14 +32,14 @@ export async function workerLog({ logLevel, logFormat }: LogFlags): Promise<Logg
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
 
-async function prettyOutput(): Promise<DestinationStream> {
+async function prettyOutput(write: (text: string) => void): Promise<DestinationStream> {
   const { prettyFactory } = await import("pino-pretty");
   const pretty = prettyFactory({
     colorize: process.stdout.isTTY && !process.env["NO_COLOR"],
     translateTime: "HH:MM:ss.l",
     errorLikeObjectKeys: ["error"],
   });
-  return { write: (line) => void process.stdout.write(pretty(line)) };
+  return { write: (line) => write(pretty(line) ?? "") };
 }
 
 /** A text without what it must not hold. */
@@ -43,13 +47,13 @@ type Say = (text: string) => string;
 
 /** What JSON can hold: ids as strings, since they may be larger than its numbers; errors with their causes and where they come from. */
 function shown(fields: Fields, say: Say): Fields {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, plain(value, say)]));
+  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [say(fieldName(name)), plain(value, say)]));
 }
 
 function plain(value: unknown, say: Say): unknown {
   if (typeof value === "object" && value !== null && !(value instanceof Error)) {
     try {
-      return JSON.parse(JSON.stringify(value, (_, one: unknown) => scalar(one, say)));
+      return named(JSON.parse(JSON.stringify(value, (_, one: unknown) => scalar(one, say))), say);
     } catch {
       // it holds itself, or will not be read
       return say(inspect(value));
@@ -58,12 +62,24 @@ function plain(value: unknown, say: Say): unknown {
   return scalar(value, say);
 }
 
+/** A payload that a handler logs has keys of others, too. */
+function named(json: unknown, say: Say): unknown {
+  if (typeof json !== "object" || json === null) return json;
+  if (Array.isArray(json)) return json.map((part: unknown) => named(part, say));
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [say(name), named(value, say)]));
+}
+
 function scalar(value: unknown, say: Say): unknown {
   if (typeof value === "bigint") return String(value);
   if (typeof value === "string") return say(value);
   if (!(value instanceof Error)) return value;
-  const { code } = value as { code?: unknown };
-  return { type: value.name, message: say(explain(value, "; because: ")), code, stack: framesOf(value, say) };
+  const { code, name } = value as { code?: unknown; name: unknown };
+  return {
+    type: typeof name === "string" ? say(name) : "Error",
+    message: say(explain(value, "; because: ")),
+    code: plain(code, say),
+    stack: framesOf(value, say),
+  };
 }
 
 /** Where an error comes from, a line for each call: its message, which others may have written, stands elsewhere. */
