@@ -1,6 +1,7 @@
 import type pg from "pg";
 import { Latencies } from "../../measure/histogram.ts";
 import { bytes, ms, ratio, whole } from "../../report/format.ts";
+import { atMost } from "../../scenario/target.ts";
 import { consumerName } from "../../systems/pgque.ts";
 import { defineFigure, type FigureContext } from "./figure.ts";
 import { quotient } from "../../measure/quotient.ts";
@@ -30,9 +31,9 @@ export const queues = defineFigure({
     relations: { label: "relations, all", format: whole },
     tables: { label: "tables, all", format: whole },
     catalogEach: { label: "catalog, each queue", format: bytes },
-    maintainOne: { label: "maintain(queue), idle", format: ms },
+    maintainOne: { label: "maintain(queue), idle", format: ms, target: atMost(1, ms) },
     maintain: { label: "maintain(), idle", format: ms },
-    maintainAll: { label: "maintain_all(), idle", format: ms },
+    maintainAll: { label: "maintain_all(), idle", format: ms, target: atMost(1000, ms) },
     locksSend: { label: "locks, send", format: whole },
     locksReceive: { label: "locks, receive of nothing", format: whole },
     locksMaintainOne: { label: "locks, maintain(queue)", format: whole },
