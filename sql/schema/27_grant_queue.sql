@@ -56,6 +56,30 @@ begin atomic
   );
 end;
 
+-- Gives whoever has been granted a queue the functions that have come since: those of a newer version.
+create function grant_queues_again() returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  held record;
+begin
+  for held in
+    select q.id as queue_id, k.privilege, r.rolname
+      from queue q
+     cross join unnest('{send,receive}'::text[]) as k(privilege)
+      join pg_proc p on p.pronamespace = quote_ident(current_schema())::regnamespace and p.proname = format('%s_%s', k.privilege, q.id)
+     cross join lateral aclexplode(p.proacl) g
+      join pg_roles r on r.oid = g.grantee
+     where g.grantee <> p.proowner and r.rolname <> all (array[schema_role('viewer'), schema_role('reader'), schema_role('writer'), schema_role('admin')])
+     group by q.id, k.privilege, r.rolname
+  loop
+    execute format('grant execute on routine %s, %s to %I', routines(array['anything', held.privilege]), routines(array[held.privilege], held.queue_id), held.rolname);
+  end loop;
+end
+$$;
+
 create function check_grant(role_name text, privilege text) returns void
 language plpgsql
 stable

@@ -28,6 +28,7 @@ begin
   foreach type_name in array '{caller,option_kind,message,received_message,found_message,peeked_message,listed_dead_letter,settled_line,given_back,delayed_position,consumer_place}'::text[] loop
     execute format(qualified('revoke all on type {schema}.%I from public'), type_name);
   end loop;
+  perform grant_queues_again();
   begin
     perform create_roles();
   exception
