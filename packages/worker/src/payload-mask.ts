@@ -6,6 +6,9 @@ const mask = "…";
 /** Of a value of so few characters only whole words are hidden: a 1 is not to be the end of every 10. */
 const shortChars = 3;
 
+/** To look for more values and keys than these would keep the process from other work. */
+const needlesMax = 10_000;
+
 /** What schemas say themselves. A payload that is a long text has many of these words in it. */
 const ownWords = new Set(
   (
@@ -21,8 +24,12 @@ const ownWords = new Set(
  * other separators, in quotes or in part. Rather too much is hidden than too little.
  */
 export class PayloadMask {
-  readonly #values: Needle[];
-  readonly #keys: Needle[];
+  /** As they are. */
+  readonly #texts: readonly string[];
+  /** Of a payload with too many none are made, and every sentence is hidden. */
+  readonly #isLarge: boolean;
+  readonly #values: readonly Needle[];
+  readonly #keys: readonly Needle[];
   readonly #numbers = new Set<number>();
   /** All of it in the form in which words are looked up. */
   readonly #all: string;
@@ -43,15 +50,17 @@ export class PayloadMask {
     }
     // of no characters, and so everywhere
     for (const texts of [values, keys]) texts.delete("");
-    this.#values = Array.from(values).flatMap(needles);
-    this.#keys = Array.from(keys).flatMap(needles);
+    this.#texts = Array.from(values);
+    this.#isLarge = values.size + keys.size > needlesMax;
+    this.#values = this.#isLarge ? [] : this.#texts.flatMap(needles);
+    this.#keys = this.#isLarge ? [] : Array.from(keys).flatMap(needles);
     this.#all = [...this.#values, ...this.#keys].map(({ folded }) => folded).join("\n");
   }
 
   /** A sentence of a schema. */
   text(sentence: string): string {
-    const shown = printable(sentence);
-    const hidden = new Hidden(shown);
+    if (this.#isLarge) return mask;
+    const hidden = new Hidden(printable(sentence));
     for (const one of [...this.#values, ...this.#keys]) hidden.hide(one);
     hidden.hideWords((word) => word.length > shortChars && !ownWords.has(word) && this.#all.includes(word));
     hidden.hideNumbers(this.#numbers);
@@ -60,15 +69,14 @@ export class PayloadMask {
 
   /** The place of an issue: keys that look like names stay, unless they are a value too. */
   path(path: string): string {
-    const shown = printable(path).replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, `["${mask}"]`);
-    const hidden = new Hidden(shown);
+    const hidden = new Hidden(printable(path).replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, `["${mask}"]`));
     for (const one of this.#values) if (one.text.length > shortChars) hidden.hide(one);
     return this.#sure(hidden.toString());
   }
 
   /** Nothing at all rather than a value. */
   #sure(text: string): string {
-    return this.#values.some((value) => value.text.length > shortChars && text.includes(value.text)) ? mask : text;
+    return this.#texts.some((value) => value.length > shortChars && text.includes(value)) ? mask : text;
   }
 }
 
@@ -96,6 +104,8 @@ function fold(text: string): string {
 class Hidden {
   readonly #text: string;
   readonly #isHidden: boolean[];
+  /** Which places belong to words; half a character of two units is taken for one of a word. */
+  readonly #isWordAt: boolean[];
   /** The text folded, and for each of its characters the place where it stood. */
   readonly #folded: string;
   readonly #places: number[] = [];
@@ -103,6 +113,7 @@ class Hidden {
   constructor(text: string) {
     this.#text = text;
     this.#isHidden = Array.from({ length: text.length }, () => false);
+    this.#isWordAt = text.split("").map((unit) => /[\p{L}\p{N}\uD800-\uDFFF]/u.test(unit));
     let folded = "";
     let at = 0;
     for (const character of text) {
@@ -144,19 +155,15 @@ class Hidden {
   }
 
   #hideRange(from: number, to: number): void {
+    const isWordAt = this.#isWordAt;
     let [first, end] = [from, to];
-    while (this.#isWordAt(first - 1) && this.#isWordAt(first)) first -= 1;
-    while (this.#isWordAt(end) && this.#isWordAt(end - 1)) end += 1;
-    for (let at = first; at < end; at += 1) this.#isHidden[at] = true;
+    while (isWordAt[first - 1] && isWordAt[first]) first -= 1;
+    while (isWordAt[end] && isWordAt[end - 1]) end += 1;
+    this.#isHidden.fill(true, first, end);
   }
 
   #isWord(from: number, to: number): boolean {
-    return !this.#isWordAt(from - 1) && !this.#isWordAt(to);
-  }
-
-  /** Half a character of two units is taken for one of a word. */
-  #isWordAt(at: number): boolean {
-    return /[\p{L}\p{N}\uD800-\uDFFF]/u.test(this.#text[at] ?? "");
+    return !this.#isWordAt[from - 1] && !this.#isWordAt[to];
   }
 }
 

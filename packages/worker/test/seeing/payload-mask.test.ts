@@ -60,6 +60,18 @@ test("of thousands of issues the first twenty are logged, and of each a thousand
   expect([shown.length, shown[0]?.message.length]).toEqual([20, 1000]);
 });
 
+test("of a payload with very many values no reason is told, and the path of what is not a value", () => {
+  const payload = Array.from({ length: 10_001 }, (_, i) => ({ name: `customer ${i}` }));
+  const issues = [
+    { path: "[3].name", code: "custom", message: "customer 3 is bad" },
+    { path: "[3].customer 3", message: "is bad" },
+  ];
+  expect(logged(payload, issues)).toEqual([
+    { path: "[3].name", code: "…", message: "…" },
+    { path: "…", message: "…" },
+  ]);
+});
+
 /** How schemas write a value into a sentence. */
 const forms: ((value: string) => string)[] = [
   (value) => value,
