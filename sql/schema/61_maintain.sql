@@ -11,6 +11,12 @@ language sql
 immutable
 return 100;
 
+-- So many queues are asked in one transaction at most whether they rest: each takes a lock on three sequences.
+create function asked_at_once_max() returns int
+language sql
+immutable
+return 500;
+
 -- So long at most before the queues that are left are for the next call: it holds the lock of delayed messages.
 create function maintained_time_max() returns interval
 language sql
@@ -99,7 +105,7 @@ end
 $$;
 
 -- Delivers what has become due, for whatever queue, then recovers and rotates one queue, or without an argument all of them, up to a
--- hundred and for about a quarter of a second. Returns the number of things done. A truncation's lock is held until the transaction ends,
+-- hundred that do not rest, of five hundred, and for about a quarter of a second. Returns the number of things done. A truncation's lock is held until the transaction ends,
 -- so it is the last thing done. The queues that were not looked at are for the next call; the order changes, so that none waits for ever.
 -- maintain_all does each in a transaction of its own.
 create function maintain(queue text default null) returns int
@@ -121,9 +127,10 @@ begin
   done := deliver_due();
   for of_queue in
     select q.id, activity_of(q.id) as activity
-      from queue q
-     where (maintain.queue is null or q.name = maintain.queue) and needs_maintenance(q.id)
-     order by random()
+      from (
+        select r.id from queue r where maintain.queue is null or r.name = maintain.queue order by random() limit asked_at_once_max()
+      ) q
+     where needs_maintenance(q.id)
      limit maintained_at_once_max()
   loop
     if pg_try_advisory_xact_lock(lock_key('maintain', of_queue.id)) then
@@ -154,13 +161,21 @@ do $do$
 begin
   execute format(qualified('create or replace procedure {schema}.maintain_all() language plpgsql as %L'), format(qualified($body$
 declare
+  names constant text[] := {schema}.queue_names();
+  first int := 1;
+  due text[];
   of_queue text;
 begin
   perform {schema}.deliver_due();
   commit;
-  foreach of_queue in array {schema}.queues_to_maintain({schema}.queue_names()) loop
-    perform {schema}.maintain_queue(of_queue);
+  while first <= cardinality(names) loop
+    due := {schema}.queues_to_maintain(names[first : first + {schema}.asked_at_once_max() - 1]);
     commit;
+    foreach of_queue in array due loop
+      perform {schema}.maintain_queue(of_queue);
+      commit;
+    end loop;
+    first := first + {schema}.asked_at_once_max();
   end loop;
   perform {schema}.maintain_shared();
 end

@@ -83,6 +83,25 @@ test("one transaction looks at so many queues at most: it keeps locks of each, a
   }, "every queue has had its turn");
 });
 
+test("one transaction asks so many queues at most whether they rest, for that takes locks, too", async () => {
+  await a.query("create or replace function pgque.asked_at_once_max() returns int language sql immutable return 2");
+  await a.query("call pgque.maintain_all()");
+  expect(await emptySegments(), "in slices, all of them").toBe(queues.length);
+  const seen = new Set<string>();
+  await until(async () => {
+    await a.query("begin");
+    await a.query("select pgque.maintain()");
+    const { rows } = await a.query(
+      `select c.relname as name from pg_locks l join pg_class c on c.oid = l.relation
+        where l.pid = pg_backend_pid() and c.relname ~ '^rest_[0-9]+$'`,
+    );
+    await a.query("commit");
+    expect(rows).toHaveLength(2);
+    for (const { name } of rows) seen.add(name);
+    return seen.size === queues.length;
+  }, "every queue has had its turn");
+});
+
 test("maintain_all maintains every queue, each in a transaction of its own", async () => {
   await a.query("call pgque.maintain_all()");
   expect(await emptySegments()).toBe(queues.length);
