@@ -205,6 +205,15 @@ test("the example of the page on schedules fires, and its crontab is read", asyn
   ]);
 });
 
+test("the loop for SERIALIZABLE does each work once, and says how often it went round", async () => {
+  await using database = await freshDatabase();
+  const { output, closed } = start("serializable.ts", database.url);
+  expect({ code: await closed, output: output.text }).toEqual({
+    code: 0,
+    output: expect.stringMatching(/^400 bills of 400 orders in \d+ batches, \d+ transactions run again\n$/),
+  });
+});
+
 test.each([
   ["testing.ts", 3],
   ["testing-workers.ts", 4],
