@@ -1,5 +1,5 @@
 import { defineQueue, Pgque } from "@pgque/client";
-import pg from "pg";
+import { Pool } from "pg";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { install, validate } from "@pgque/sql";
 import { nextRelease, nextVersion } from "../../../test/support/next-release.ts";
@@ -47,15 +47,15 @@ const settings: Record<string, Record<string, string>> = {
 const cases = Object.keys(settings).flatMap((what) => ["app", "keeper"].map((role) => [what, role] as const));
 
 /** A pool of a role, with its own settings and no others. */
-function poolOf(database: TestDatabase, role: string): pg.Pool {
+function poolOf(database: TestDatabase, role: string): Pool {
   const url = new URL(database.url);
   [url.username, url.password] = [role, "secret"];
-  const pool = new pg.Pool({ connectionString: url.href });
+  const pool = new Pool({ connectionString: url.href });
   pool.on("error", () => undefined);
   return pool;
 }
 
-async function withSettings(what: string, role: string): Promise<{ database: TestDatabase; pool: pg.Pool }> {
+async function withSettings(what: string, role: string): Promise<{ database: TestDatabase; pool: Pool }> {
   const database = await server.fresh();
   const admin = await database.connect();
   await admin.query("create schema elsewhere; create table elsewhere.queue (id int); create table elsewhere.meta ()");
