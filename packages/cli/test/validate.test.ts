@@ -94,6 +94,7 @@ test("status says version, roles and queues, and exits with 1 when this command 
       serves: true,
       roles: expect.toSatisfy((roles: unknown[]) => roles.length === 0 || roles.length === 4),
       queues: [{ queue: "orders", consumerCount: 1, depth: 1, estimated: false, deadLetters: 0 }],
+      locks: [],
     },
   });
   const text = await pgque(["status"], env);
