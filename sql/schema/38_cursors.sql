@@ -8,8 +8,7 @@ return format(qualified($sql$
            coalesce(b.next_snapshot, w.next_snapshot) as next, b.last_txid, b.last_seq, b.exhausted,
            (b.settled_before, b.still_open)::{schema}.settled_line as settled, b.rate_until, b.expired
       from {schema}.consumer c
-      join {schema}.queue q on q.id = c.queue_id
-     cross join generate_series(0, q.lanes - 1) as l(lane)
+     cross join generate_series(0, (select q.lanes - 1 from {schema}.queue q where q.id = %1$s)) as l(lane)
      cross join lateral (select * from %2$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
      -- limit: looked up for each cursor, where a join might begin with all batches there are
      cross join lateral (select * from %2$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n limit 1) w

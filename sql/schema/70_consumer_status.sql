@@ -26,6 +26,8 @@ language plpgsql
 volatile
 security definer
 set search_path from current
+-- the list of queues would be planned anew for the one that is named
+set plan_cache_mode = force_generic_plan
 as $$
 declare
   of_queue record;
