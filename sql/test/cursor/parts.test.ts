@@ -153,11 +153,11 @@ test("a page that is just full knows that it is the last of its window, or that 
     await a.query("select from pgque.receive_messages('q', 'c', max_messages => $1, max_bytes => $2)", [max, maxBytes]);
     return (await a.query("select exhausted from pgque.batch_1 order by n desc limit 1")).rows[0].exhausted;
   };
-  await send(a, ...["a", "b", "c", "d", "e", "f"]);
+  await send(a, "a", "b", "c", "d", "e", "f");
   expect(await receivedAll(2)).toBe(false);
   expect(await receivedAll(3)).toBe(false);
   expect(await receivedAll(1)).toBe(true);
-  await send(a, ...["a", "b", "c", "d"]);
+  await send(a, "a", "b", "c", "d");
   expect(await receivedAll(3, 3), "the fourth byte is not within the page").toBe(false);
   expect(await receivedAll(2, 2)).toBe(true);
 });
