@@ -19,6 +19,7 @@ matrix=(
   "xmin-saturated --rate 0 --duration 30 --repeat 3"
   "engine engine --figures send,finish,wal,idle,latency,backlog,rotation --repeat 1"
   "engine-features engine --figures features,queues --repeat 1"
+  "engine-ring engine --figures ring --repeat 1"
   "sends sends"
   "drain drain --systems pgque,graphile-worker,bullmq"
   "drain-pg-boss drain --systems pgque,pg-boss --repeat 3"
