@@ -28,7 +28,7 @@ await using billing = new Worker(
       return deadLetter("the gateway is gone");
     },
   },
-  { transactional: true, unknownType: "deadLetter", timeLimitMs: 30_000, maxAgeMs: 86_400_000 },
+  { transactional: true, unknownType: "deadLetter", timeoutMs: 30_000, maxAgeMs: 86_400_000 },
 );
 
 // many messages in a call; what becomes of each, in their order

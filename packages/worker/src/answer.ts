@@ -30,6 +30,6 @@ export async function within<T>(limitMs: number, answer: Promise<T>): Promise<T>
 
 function noAnswer(limitMs: number): PgqueError {
   return new PgqueError("CONNECTION_LOST", `expected the database to answer within ${limitMs} ms, it did not`, {
-    hint: "The connection may be gone without anybody having been told. If statements do take that long, raise `answerTimeoutMs`",
+    hint: "The connection may be gone without anybody having been told. If statements do take that long, raise `queryTimeoutMs`",
   });
 }

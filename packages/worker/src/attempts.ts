@@ -31,8 +31,8 @@ export class Attempts {
   }
 
   /** @throws PgqueError of the database */
-  async read(pgque: Pgque, queue: Queue, answerTimeoutMs: number, stopping: AbortSignal): Promise<void> {
-    this.#maxRetries = await answered(answerTimeoutMs, (late) =>
+  async read(pgque: Pgque, queue: Queue, queryTimeoutMs: number, stopping: AbortSignal): Promise<void> {
+    this.#maxRetries = await answered(queryTimeoutMs, (late) =>
       pgque.runtime.maxRetries(queue, { signal: AbortSignal.any([late, stopping]) }),
     );
   }
@@ -41,14 +41,14 @@ export class Attempts {
   async keep(
     pgque: Pgque,
     queue: Queue,
-    { answerTimeoutMs, log }: { answerTimeoutMs: number; log: Logger },
+    { queryTimeoutMs, log }: { queryTimeoutMs: number; log: Logger },
     stopping: AbortSignal,
     intervalMs = rereadMs,
   ): Promise<void> {
     for (;;) {
       await pause(intervalMs, stopping);
       if (stopping.aborted) return;
-      await this.read(pgque, queue, answerTimeoutMs, stopping).catch((error: unknown) =>
+      await this.read(pgque, queue, queryTimeoutMs, stopping).catch((error: unknown) =>
         log.debug("asking for `maxRetries` failed, will try again", { error }),
       );
     }

@@ -119,13 +119,13 @@ export class Call {
 
   /** Tries until it has one that was begun; undefined: the signal was aborted. */
   async #beginTransaction(ending: AbortSignal): Promise<CallTransaction | undefined> {
-    const { consumer, answerTimeoutMs, log } = this.#options;
+    const { consumer, queryTimeoutMs, log } = this.#options;
     const onRefused = (error: Error): void => this.#context.log.error("a handler went on after its end", { error });
-    const options = { pgque: this.#pgque, source: { queue: this.#queue, consumer }, answerTimeoutMs, onRefused };
+    const options = { pgque: this.#pgque, source: { queue: this.#queue, consumer }, queryTimeoutMs, onRefused };
     const backoff = new Backoff();
     while (!ending.aborted) {
       try {
-        return await answered(answerTimeoutMs, (late) =>
+        return await answered(queryTimeoutMs, (late) =>
           CallTransaction.begin(options, AbortSignal.any([ending, late])),
         );
       } catch (error) {
@@ -217,17 +217,14 @@ export class Call {
   }
 
   #startClock(late: (outcomes: readonly Outcome[]) => void): () => void {
-    const { timeLimitMs } = this.#options;
-    if (timeLimitMs === Number.POSITIVE_INFINITY) return () => undefined;
+    const { timeoutMs } = this.#options;
+    if (timeoutMs === Number.POSITIVE_INFINITY) return () => undefined;
     const sinceMs = performance.now() - this.begunAtMs;
     let timer = setTimeout(() => {
-      const reason = new DOMException(
-        `the handler took longer than its time limit of ${timeLimitMs} ms`,
-        "TimeoutError",
-      );
+      const reason = new DOMException(`the handler took longer than its time limit of ${timeoutMs} ms`, "TimeoutError");
       this.#context.abort(reason);
       timer = setTimeout(() => late(this.#failures(reason)), graceMs);
-    }, timeLimitMs - sinceMs);
+    }, timeoutMs - sinceMs);
     return () => clearTimeout(timer);
   }
 }

@@ -138,7 +138,7 @@ export class Keeper {
     try {
       const rests = atWork !== undefined && !atWork.has(queue.name);
       const call = (signal: AbortSignal): Promise<number> => this.#pgque.runtime.maintainQueue(queue, { signal });
-      const done = rests ? 0 : await answered(answerTimeoutMs(members), call);
+      const done = rests ? 0 : await answered(queryTimeoutMs(members), call);
       backoff.reset();
       answersOf(() => watches(members)).answered("maintenance");
       kept.nextAtMs = startedMs + (done > 0 ? shortestMs : intervalMs(kept));
@@ -161,7 +161,7 @@ export class Keeper {
 
   async #askOnce(work: (signal: AbortSignal) => Promise<void>): Promise<void> {
     try {
-      await answered(answerTimeoutMs(this.#members()), work);
+      await answered(queryTimeoutMs(this.#members()), work);
       this.#askBackoff.reset();
     } catch (error) {
       this.#dueAtMs = performance.now() + this.#askBackoff.nextMs();
@@ -195,6 +195,6 @@ function intervalMs({ members }: Kept): number {
   return Math.min(...Array.from(members, ({ maintainIntervalMs }) => maintainIntervalMs));
 }
 
-function answerTimeoutMs(members: Iterable<ResolvedOptions>): number {
-  return Math.min(...Array.from(members, (options) => options.answerTimeoutMs));
+function queryTimeoutMs(members: Iterable<ResolvedOptions>): number {
+  return Math.min(...Array.from(members, (options) => options.queryTimeoutMs));
 }

@@ -18,7 +18,7 @@ const deafMs = 60_000;
 /** A worker that wants to be woken. */
 export interface Listener {
   readonly queue: Queue;
-  readonly options: Pick<ResolvedOptions, "answerTimeoutMs" | "log">;
+  readonly options: Pick<ResolvedOptions, "queryTimeoutMs" | "log">;
   /** Something was sent to its queue, or the connection has come or gone: whoever sleeps has to think again. */
   wake(): void;
   /** Whether the connection is there; true also where nothing would be heard on it. */
@@ -136,7 +136,7 @@ export class Line {
   }
 
   #answerMs(): number {
-    return Math.min(answerMsMax, ...Array.from(this.#listeners, ({ options }) => options.answerTimeoutMs));
+    return Math.min(answerMsMax, ...Array.from(this.#listeners, ({ options }) => options.queryTimeoutMs));
   }
 
   #say(what: string, error: unknown): void {

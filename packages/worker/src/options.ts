@@ -39,7 +39,7 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
    */
   listen?: boolean | undefined;
   /** How often a worker that can be woken looks for messages nevertheless, in milliseconds. 1 to 600000. Default: 5000. */
-  safetyPollMs?: number | undefined;
+  fallbackPollMs?: number | undefined;
   /** Shortest wait of a worker that polls, in milliseconds. 1 to 60000. Default: 25. */
   pollMinMs?: number | undefined;
   /** While there is nothing, that wait doubles up to this many milliseconds; the first message brings it back. `pollMinMs` to 600000. Default: 1000. */
@@ -65,7 +65,7 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
    * In milliseconds: the signal of a handler that takes longer is aborted. What it comes to within a second after that counts; otherwise the message is
    * tried again, the connection of its transaction is cut, and a handler that does not heed the signal goes on and keeps its place. 1 to 604800000 (7 days). Default: none.
    */
-  timeLimitMs?: number | undefined;
+  timeoutMs?: number | undefined;
   /** A failed message that was sent longer ago becomes a dead letter, in milliseconds. 1 to 315360000000 (10 years). Default: none. */
   maxAgeMs?: number | undefined;
   /** A failed message waits this many milliseconds before it is tried again, then … 0 to 86400000. Default: 1000. */
@@ -83,7 +83,7 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
    * How long the worker waits for the database to answer a call, in milliseconds. Then the call is cancelled, its connection given up and the
    * call made again on another: a connection may be gone without anybody having been told. 1000 to 3600000. Default: 30000.
    */
-  answerTimeoutMs?: number | undefined;
+  queryTimeoutMs?: number | undefined;
   /** How long `stop()` waits for handlers before it aborts their signal, in milliseconds. 0 to 86400000. Default: 30000. */
   shutdownTimeoutMs?: number | undefined;
   /** Every so many milliseconds the queue is maintained: ended leases, due retries, rotation. 100 to 3600000. Default: 1000. */

@@ -21,13 +21,13 @@ export class Preparation {
    * @throws PgqueError of the database
    */
   async run(signal: AbortSignal): Promise<void> {
-    const { consumer, mode, onFailure, schedules, attempts, answerTimeoutMs } = this.#options;
+    const { consumer, mode, onFailure, schedules, attempts, queryTimeoutMs } = this.#options;
     const queue = await this.#pgque.ensure(this.#queue, { signal });
     const settings = mode === "ordered" ? { mode, onFailure } : {};
     const reader = await this.#pgque.subscribe(this.#queue, consumer, { ...settings, signal });
     this.#warnOfDifferences(queue.differences, reader.differences);
     if (reader.skipped > 0) this.#warnOfSkipped(reader.skipped);
-    await attempts.read(this.#pgque, this.#queue, answerTimeoutMs, signal);
+    await attempts.read(this.#pgque, this.#queue, queryTimeoutMs, signal);
     await declareSchedules(this.#pgque, this.#queue, schedules, signal);
   }
 

@@ -161,7 +161,7 @@ export class Pulse {
 
   /** The next one is due by then, and a connection that does not answer is not to be the end of a lease. */
   #limitMs(): number {
-    const answerTimeoutsMs = Array.from(this.#members, ({ options }) => options.answerTimeoutMs);
-    return Math.min(Math.max(this.#intervalMs, 1000), ...answerTimeoutsMs);
+    const queryTimeoutsMs = Array.from(this.#members, ({ options }) => options.queryTimeoutMs);
+    return Math.min(Math.max(this.#intervalMs, 1000), ...queryTimeoutsMs);
   }
 }

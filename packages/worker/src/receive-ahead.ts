@@ -27,15 +27,15 @@ export async function receiveAhead(
   onLeased: (lease: Lease) => void,
   most = Number.POSITIVE_INFINITY,
 ): Promise<Received> {
-  const { consumer, leaseMs, batchSize, prefetch, prefetchBytes, answerTimeoutMs } = options;
+  const { consumer, leaseMs, batchSize, prefetch, prefetchBytes, queryTimeoutMs } = options;
   const max = Math.max(1, Math.min(batchSize, prefetch - executor.held, most));
   const maxBytes = Math.max(1, prefetchBytes - executor.heldBytes);
   const lease = new Lease(performance.now() + leaseMs);
-  const batch = await answered(answerTimeoutMs, (signal) =>
+  const batch = await answered(queryTimeoutMs, (signal) =>
     pgque.runtime.receive(
       queue,
       { consumer, max, maxBytes, worker, leaseMs, tellsBegun: true, signal },
-      { onLeased: () => onLeased(lease), checkMs: answerTimeoutMs },
+      { onLeased: () => onLeased(lease), checkMs: queryTimeoutMs },
     ),
   );
   const count = batch.messages.length + batch.invalid.length;

@@ -44,7 +44,7 @@ export class Rhythm {
       // what came may be the rest of an older window, or of one lane: that says nothing about what was sent since, or to others
       if (received > 0) return;
       this.#options.watch.waits("listening");
-      await this.#sleep(this.#options.safetyPollMs, signal);
+      await this.#sleep(this.#options.fallbackPollMs, signal);
     } else if (this.#mood !== "awake") {
       if (this.#mood === "deaf") this.#options.watch.waits("polling");
       const ms = this.#waitMs;

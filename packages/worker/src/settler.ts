@@ -174,12 +174,12 @@ export class Settler {
 
   /** Calls until the database has answered, about so many messages. "refused": it always will. "over": the worker is, before that. */
   async #insist(batch: OpenBatch, count: number, call: (signal: AbortSignal) => Promise<boolean>): Promise<Answer> {
-    const { log, watch, answerTimeoutMs } = this.#options;
+    const { log, watch, queryTimeoutMs } = this.#options;
     const backoff = new Backoff();
     let mayBeDone = false;
     while (!this.#over.aborted) {
       try {
-        const settled = await watch.awaits("settling", answered(answerTimeoutMs, call));
+        const settled = await watch.awaits("settling", answered(queryTimeoutMs, call));
         watch.answered("settling");
         // after a failure it may be an earlier call's own doing
         if (settled || mayBeDone) return "settled";

@@ -81,7 +81,7 @@ test("it is asked for at intervals until the worker stops, whatever the database
   const log = { ...silent, debug: (line: string) => void failures.push(line) };
   const known = new Attempts();
   await known.read(pgque, queue, 5000, new AbortController().signal);
-  const kept = known.keep(pgque, queue, { answerTimeoutMs: 5000, log }, stop.signal, 10);
+  const kept = known.keep(pgque, queue, { queryTimeoutMs: 5000, log }, stop.signal, 10);
   await pgque.queues.change(queue, { maxRetries: 7 });
   await until(() => known.maxRetries === 7, "the change is known");
   await pgque.queues.drop(queue, { force: true });

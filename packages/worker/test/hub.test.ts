@@ -9,7 +9,7 @@ const admin = await database.connect();
 afterAll(() => database.drop());
 
 /** Workers that poll so seldom that only a notification explains what they handle. */
-const seldom = { safetyPollMs: 600_000, pollMinMs: 60_000, pollMaxMs: 600_000 };
+const seldom = { fallbackPollMs: 600_000, pollMinMs: 60_000, pollMaxMs: 600_000 };
 
 /** A process of its own, as far as connections go: its pool and the connection that listens have its name. */
 function processOf(of: TestDatabase, name: string, max: number): Pgque {
@@ -181,7 +181,7 @@ test("a queue that is dropped costs the workers of others nothing", async () => 
   let failures = 0;
   const log = { ...silent, error: () => (failures += 1) };
   const handled: unknown[] = [];
-  const quick = { ...seldom, safetyPollMs: 50, pollMinMs: 20, pollMaxMs: 20 };
+  const quick = { ...seldom, fallbackPollMs: 50, pollMinMs: 20, pollMaxMs: 20 };
   await startWorker(pgque, dropped, () => undefined, { ...quick, log });
   await startWorker(pgque, other, ({ payload }) => void handled.push(payload), seldom);
   const line = await asleep("dropped", 2);

@@ -19,7 +19,7 @@ test("an idle process polls without WAL, and asks once a round what is once for 
   const admin = await own.connect();
   await admin.query("create extension pg_stat_statements schema public");
   const pgque = new Pgque(own.pool({ max: 3 }));
-  const options = { safetyPollMs: 200, maintainIntervalMs: 200, heartbeatIntervalMs: 200 };
+  const options = { fallbackPollMs: 200, maintainIntervalMs: 200, heartbeatIntervalMs: 200 };
   for (let i = 0; i < queues; i += 1) await startWorker(pgque, await freshQueue(pgque), () => undefined, options);
 
   const counted = async (what: string): Promise<Counted> => {
@@ -53,7 +53,7 @@ test("an idle process takes no transaction ids", async () => {
   await using own = await ownServer({ settings: { autovacuum: false } });
   const admin = await own.connect();
   const pgque = new Pgque(own.pool({ max: 3 }));
-  const options = { safetyPollMs: 50, maintainIntervalMs: 100, heartbeatIntervalMs: 100 };
+  const options = { fallbackPollMs: 50, maintainIntervalMs: 100, heartbeatIntervalMs: 100 };
   for (let i = 0; i < queues; i += 1) await startWorker(pgque, await freshQueue(pgque), () => undefined, options);
   /** Transactions of this database so far, and the next transaction id. */
   const counters = async (): Promise<{ committed: number; next: number }> => {

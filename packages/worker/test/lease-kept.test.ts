@@ -88,7 +88,7 @@ test("a schema that never answers fails its message alone", async () => {
   };
   await rival.sendMany(queue, [0, 1, 2]);
   const handled: unknown[] = [];
-  await startWorker(pgque, stuck, ({ payload }) => void handled.push(payload), { answerTimeoutMs: 1000 });
+  await startWorker(pgque, stuck, ({ payload }) => void handled.push(payload), { queryTimeoutMs: 1000 });
   await until(async () => (await unfinished(pgque, queue)).dead === 1 && handled.length === 2, "one is dead");
   expect((await pgque.deadLetters.list(queue))[0]?.reason).toContain("the schema did not answer within 1000 ms");
 });

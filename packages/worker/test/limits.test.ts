@@ -22,8 +22,8 @@ test("a limit in flight holds for all workers together, and they go on as soon a
     running -= 1;
     handled.push(payload);
   };
-  // no help from maintenance or from the safety poll
-  const options = { consumer: "limited", maintainIntervalMs: 3_600_000, safetyPollMs: 600_000 };
+  // no help from maintenance or from the fallback poll
+  const options = { consumer: "limited", maintainIntervalMs: 3_600_000, fallbackPollMs: 600_000 };
   await startWorker(pgque, queue, handler, options);
   await startWorker(pgque, queue, handler, options);
   await until(() => handled.length === payloads.length, "all are handled");

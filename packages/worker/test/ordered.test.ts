@@ -67,7 +67,7 @@ test("what stands behind a batch is received when the batch is finished, though 
       if (payload === 1) await passed;
       handled.push(payload);
     },
-    { mode: "ordered", batchSize: 1, safetyPollMs: 600_000, maintainIntervalMs: 3_600_000 },
+    { mode: "ordered", batchSize: 1, fallbackPollMs: 600_000, maintainIntervalMs: 3_600_000 },
   );
   await worker.start();
   const admin = await database.connect();
@@ -122,7 +122,7 @@ test.each([
       },
       {
         mode: "ordered",
-        timeLimitMs: 50,
+        timeoutMs: 50,
         concurrency: 2,
         log: { ...silent, warn: (message) => void (returns && message === "message failed" && open()) },
       },

@@ -218,7 +218,7 @@ describe("a time limit", () => {
           });
         });
       },
-      { timeLimitMs: 50 },
+      { timeoutMs: 50 },
     );
     await pgque.send(queue, 1);
     await until(async () => reasons.length === 1 && (await unfinished(pgque, queue)).open === 0, "it is done");
@@ -236,7 +236,7 @@ describe("a time limit", () => {
         attempts.push(attempt);
         if (attempt === 1) await passed;
       },
-      { timeLimitMs: 50, concurrency: 2 },
+      { timeoutMs: 50, concurrency: 2 },
     );
     await pgque.send(queue, 1);
     await until(() => attempts.length === 2, "the second attempt runs beside the first");
@@ -260,7 +260,7 @@ describe("a time limit", () => {
         handled.push(messages.map(({ payload, attempt }) => `${String(payload)} ${attempt}`));
         if (handled.length === 1) await passed;
       },
-      { batch: true, timeLimitMs: 50, maxAgeMs: 3_600_000, concurrency: 2 },
+      { batch: true, timeoutMs: 50, maxAgeMs: 3_600_000, concurrency: 2 },
     );
     await until(() => handled.length === 2, "what is left is tried again");
     expect(handled).toEqual([["old 1", "new 1"], ["new 2"]]);

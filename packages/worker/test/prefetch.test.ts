@@ -40,7 +40,7 @@ test("large messages are held up to `prefetchBytes` and one more, whatever `conc
     handled += 1;
   };
   // neither maintenance nor a poll explains what comes
-  const options = { concurrency: 1000, maintainIntervalMs: 3_600_000, safetyPollMs: 600_000 };
+  const options = { concurrency: 1000, maintainIntervalMs: 3_600_000, fallbackPollMs: 600_000 };
   await startWorker(pgque, queue, handler, { ...options, prefetchBytes: 4 * mebibyte + 1 });
   await until(() => running === 5, "as many run as there is room for");
   expect(await batches(queue)).toEqual([5]);
@@ -60,7 +60,7 @@ test("one message is held whatever its size", async () => {
     running -= 1;
     handled += 1;
   };
-  await startWorker(pgque, queue, handler, { prefetchBytes: 1, safetyPollMs: 600_000 });
+  await startWorker(pgque, queue, handler, { prefetchBytes: 1, fallbackPollMs: 600_000 });
   await until(() => handled === 3, "all are handled");
   expect(most).toBe(1);
   expect(await batches(queue)).toEqual([1, 1, 1]);
@@ -98,7 +98,7 @@ test("handlers of batches and of ordered messages hold no more", async () => {
     await passed;
     handled += 1;
   };
-  const options = { prefetchBytes: 2 * mebibyte + 1, concurrency: 10, safetyPollMs: 600_000 };
+  const options = { prefetchBytes: 2 * mebibyte + 1, concurrency: 10, fallbackPollMs: 600_000 };
   await startWorker(pgque, queue, handler, { ...options, mode: "ordered", consumer: "ordered" });
   await startBatchWorker(
     pgque,
@@ -129,7 +129,7 @@ test("a slow message holds up neither the others nor their acks", async () => {
     queue,
     Array.from({ length: 200 }, (_, i) => i),
   );
-  await startWorker(pgque, queue, handler, { concurrency: 4, safetyPollMs: 600_000 });
+  await startWorker(pgque, queue, handler, { concurrency: 4, fallbackPollMs: 600_000 });
   await until(() => handled.size === 199, "all but the slow one are handled");
   const unacked = async (): Promise<number> => {
     const { rows } = await pgque.pool.query(

@@ -19,7 +19,7 @@ test("schedules are fired again after the connections have gone silent", async (
   await using own = new Pgque({ connectionString: proxy.through(database.url) });
   const queue = await freshQueue(pgque);
   const schedules = { [`every second of ${queue.name}`]: { cron: "* * * * * *", payload: 1 } };
-  const worker = makeWorker(own, queue, () => undefined, { schedules, answerTimeoutMs: 1000 });
+  const worker = makeWorker(own, queue, () => undefined, { schedules, queryTimeoutMs: 1000 });
   let fired = 0;
   worker.on("fired", () => (fired += 1));
   await worker.start();
@@ -98,7 +98,7 @@ test("a worker that has found out that it hears nothing asks again", async () =>
   const said: string[] = [];
   const log = { ...silent, info: (message: string) => void said.push(message) };
   const line = new Line(own, () => undefined, 100);
-  const listener = { queue, options: { answerTimeoutMs: 10_000, log }, wake: () => undefined };
+  const listener = { queue, options: { queryTimeoutMs: 10_000, log }, wake: () => undefined };
   line.join(listener);
   await until(() => said.length > 0, "it has heard nothing");
   expect(said).toEqual(["notifications do not arrive here, the worker polls"]);

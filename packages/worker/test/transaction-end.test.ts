@@ -70,7 +70,7 @@ test("on a connection that has gone silent a time limit gives message, place and
       await tx.query(insert);
       ended.push(payload);
     },
-    { transactional: true, concurrency: 1, timeLimitMs: 500, answerTimeoutMs: 1000 },
+    { transactional: true, concurrency: 1, timeoutMs: 500, queryTimeoutMs: 1000 },
   );
   await worker.start();
   await until(
@@ -126,7 +126,7 @@ test("more transactional calls than the pool has connections all succeed, in att
         await own.send(next, "sent");
         atOnce -= 1;
       },
-      { transactional: true, concurrency: 10, timeLimitMs: 5000 },
+      { transactional: true, concurrency: 10, timeoutMs: 5000 },
     );
   }
   await until(async () => (await pgque.messages.peek(next, { max: 20 })).length === 10, "all have sent");

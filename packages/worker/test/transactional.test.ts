@@ -100,7 +100,7 @@ test("a handler that goes on after its time limit commits nothing: the message i
   const { open, passed } = gate();
   let begun = false;
   let ended = false;
-  const options = { transactional: true, concurrency: 1, prefetch: 2, timeLimitMs: 50 };
+  const options = { transactional: true, concurrency: 1, prefetch: 2, timeoutMs: 50 };
   // the second message keeps the batch open, behind the first
   const stuck = await startWorker(
     pgque,

@@ -10,7 +10,7 @@ const admin = await database.connect();
 afterAll(() => database.drop());
 
 /** A worker that polls so seldom that only a notification explains what it handles. */
-const seldom = { safetyPollMs: 600_000, pollMinMs: 60_000, pollMaxMs: 600_000 };
+const seldom = { fallbackPollMs: 600_000, pollMinMs: 60_000, pollMaxMs: 600_000 };
 
 /** Raised idle flags in this database. */
 async function flags(): Promise<number> {

@@ -26,7 +26,7 @@ export interface WorkerEvents {
   ended: { messages: readonly Message[]; durationMs: number };
   /** It was handled well. In a batch `durationMs` is that of the call. */
   done: { message: Message; durationMs: number };
-  /** Its handler threw `error`, took longer than `timeLimitMs`, or asked for a retry or a dead letter, `error` being undefined then; or it is of no use to a handler. */
+  /** Its handler threw `error`, took longer than `timeoutMs`, or asked for a retry or a dead letter, `error` being undefined then; or it is of no use to a handler. */
   failed: { message: Message; error: unknown; outcome: FailedOutcome; durationMs: number };
   /** It comes again in so many milliseconds. */
   snoozed: { message: Message; afterMs: number; durationMs: number };

@@ -236,17 +236,17 @@ export class Pass {
   }
 
   async #maintain(): Promise<void> {
-    const { answerTimeoutMs } = this.#options;
+    const { queryTimeoutMs } = this.#options;
     for (let calls = 0; calls < maintainCallsMax && !this.#stopping.aborted; calls += 1)
-      if ((await answered(answerTimeoutMs, (signal) => this.#pgque.maintain(this.#queue, { signal }))) === 0) return;
+      if ((await answered(queryTimeoutMs, (signal) => this.#pgque.maintain(this.#queue, { signal }))) === 0) return;
   }
 
   /** The earliest of what waits. How many messages that were. */
   async #deliver(bringForward: boolean | Date): Promise<number> {
     if (bringForward === false || this.#stopping.aborted) return 0;
-    const { consumer, answerTimeoutMs } = this.#options;
+    const { consumer, queryTimeoutMs } = this.#options;
     const until = bringForward instanceof Date ? bringForward : undefined;
-    return answered(answerTimeoutMs, (signal) =>
+    return answered(queryTimeoutMs, (signal) =>
       this.#pgque.queues.deliverDelayed(this.#queue, { until, withinMs: togetherMs, consumer, signal }),
     );
   }

@@ -22,13 +22,13 @@ const dayMs = 86_400_000;
 export async function startScheduler(
   pgque: Pgque,
   queue: Queue,
-  options: Pick<ResolvedOptions, "log" | "clock" | "watch" | "answerTimeoutMs">,
+  options: Pick<ResolvedOptions, "log" | "clock" | "watch" | "queryTimeoutMs">,
   stopping: AbortSignal,
 ): Promise<void> {
   const { log, clock, watch } = options;
   const isShared = clock === systemClock;
   // one connection that has gone silent is not to keep all schedules waiting
-  const ask: Ask = (call) => watch.awaits("scheduling", answered(options.answerTimeoutMs, call));
+  const ask: Ask = (call) => watch.awaits("scheduling", answered(options.queryTimeoutMs, call));
   const firings = isShared ? sharedFirings(pgque, queue, ask) : ownFirings(pgque, queue, clock, ask);
   const scheduler = new Scheduler(queue, log, firings, (fired) => watch.events.emit("fired", () => fired));
   // a clock that is set by hand knows from now on for whom it has to wait

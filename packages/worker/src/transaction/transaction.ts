@@ -8,7 +8,7 @@ export interface TransactionOptions {
   pgque: Pgque;
   source: Source;
   /** How long the database may take to answer what the worker itself asks here. */
-  answerTimeoutMs: number;
+  queryTimeoutMs: number;
   /** What a handler asks after its end. */
   onRefused: (error: Error) => void;
 }
@@ -38,7 +38,7 @@ export class CallTransaction {
   static async begin(options: TransactionOptions, signal: AbortSignal): Promise<CallTransaction> {
     const borrowed = await options.pgque.runtime.borrow({ signal });
     try {
-      await within(options.answerTimeoutMs, borrowed.client.query("begin read write"));
+      await within(options.queryTimeoutMs, borrowed.client.query("begin read write"));
     } catch (error) {
       borrowed.destroy(error as Error);
       throw error;
@@ -103,10 +103,10 @@ export class CallTransaction {
   async #end(work: () => Promise<unknown>): Promise<void> {
     this.takeBack();
     if (this.#borrowed.error !== undefined) throw this.#borrowed.error;
-    const { answerTimeoutMs } = this.#options;
+    const { queryTimeoutMs } = this.#options;
     try {
-      await within(answerTimeoutMs, this.#handedOut.settled());
-      await within(answerTimeoutMs, work());
+      await within(queryTimeoutMs, this.#handedOut.settled());
+      await within(queryTimeoutMs, work());
     } catch (error) {
       // nothing else can be asked on a connection that answers no more
       if (isPgqueError(error, "CONNECTION_LOST")) this.destroy(error);

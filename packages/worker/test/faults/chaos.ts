@@ -39,7 +39,7 @@ export async function chaos(own: OwnServer, durationMs: number): Promise<void> {
     workers: 3,
     senders: 2,
     consumers,
-    options: { answerTimeoutMs: 2000, timeLimitMs: 3000, shutdownTimeoutMs: 5000 },
+    options: { queryTimeoutMs: 2000, timeoutMs: 3000, shutdownTimeoutMs: 5000 },
   });
   await fleet.pgque.schedules.set("tick", fleet.queue, "* * * * * *", "tick", { key: "tick", missed: { all: 1440 } });
   // no sender's: it is handled by nobody

@@ -49,7 +49,7 @@ const small = {
   batchSize: 5,
   leaseMs: 5000,
   heartbeatIntervalMs: 1000,
-  answerTimeoutMs: 5000,
+  queryTimeoutMs: 5000,
 };
 
 /**

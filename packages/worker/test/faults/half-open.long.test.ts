@@ -4,7 +4,7 @@ import { until } from "../../../../test/support/until.ts";
 import { Fleet } from "./fleet.ts";
 import { Proxy } from "../../../../test/support/proxy.ts";
 
-const options = { answerTimeoutMs: 1000 };
+const options = { queryTimeoutMs: 1000 };
 
 for (const [serverKnows, transactional] of [
   [true, false],

@@ -66,7 +66,7 @@ test("handlers hold every connection of the pool", async () => {
   await using fleet = await Fleet.start({
     url: database.url,
     workers: 2,
-    options: { pool: { max: 2 }, answerTimeoutMs: 1000 },
+    options: { pool: { max: 2 }, queryTimeoutMs: 1000 },
   });
   await fleet.send("hog");
   await until(() => fleet.ledger.count("begun", { what: "hog" }) > 0, "one of them has all of its connections");

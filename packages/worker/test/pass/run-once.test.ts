@@ -182,7 +182,7 @@ test("a time limit is a failure, whether the handler heeds its signal or not", a
       if (payload === "does not") return passed;
       await new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     },
-    { timeLimitMs: 1, log: { ...silent, warn: (line) => void (line === "message failed" && (failed += 1)) } },
+    { timeoutMs: 1, log: { ...silent, warn: (line) => void (line === "message failed" && (failed += 1)) } },
   );
   let failed = 0;
   const running = worker.runOnce();

@@ -20,7 +20,7 @@ test("a worker whose cursor a login without any right has locked is not ready, a
   const queue = await freshQueue(pgque);
   const handled: unknown[] = [];
   const worker = await startWorker(pgque, queue, (message) => void handled.push(message.payload), {
-    answerTimeoutMs: 5000,
+    queryTimeoutMs: 5000,
   });
   await until(() => worker.health(soon).isReady && worker.health(soon).waiting === "listening", "it is ready");
   const intruder = await intrude(server);

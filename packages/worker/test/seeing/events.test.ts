@@ -152,7 +152,7 @@ test("what a stop gives back is told as released, and a transaction's ack as set
 test("a handler that takes longer than its time limit failed once, whatever it comes to", async () => {
   const queue = await freshQueue(pgque, { maxRetries: 0 });
   const { open, passed } = gate();
-  const worker = makeWorker(pgque, queue, () => passed, { timeLimitMs: 1 });
+  const worker = makeWorker(pgque, queue, () => passed, { timeoutMs: 1 });
   const told = listen(worker, "failed", "done", "ended");
   await pgque.send(queue, 1);
   await worker.start();

@@ -17,7 +17,7 @@ test("a worker whose calls are not answered is not ready before they are given u
   await using own = new Pgque(proxy.through(database.url));
   const queue = await freshQueue(pgque);
   const schedules = { [`every second of ${queue.name}`]: { cron: "* * * * * *", payload: 1 } };
-  const options = { schedules, safetyPollMs: 50, listen: false, answerTimeoutMs: 3_600_000, shutdownTimeoutMs: 0 };
+  const options = { schedules, fallbackPollMs: 50, listen: false, queryTimeoutMs: 3_600_000, shutdownTimeoutMs: 0 };
   const worker = await startWorker(own, queue, () => undefined, options);
   await until(() => worker.health(soon).isReady, "it is ready");
   proxy.goDumb({ serverKnows: true });
@@ -33,7 +33,7 @@ test("a worker that is woken by nobody, because its connection for that cannot b
   await using proxy = await Proxy.start(port);
   const pool = database.pool();
   const worker = await startWorker(new Pgque(pool), await freshQueue(pgque), () => undefined, {
-    answerTimeoutMs: 1000,
+    queryTimeoutMs: 1000,
   });
   await until(() => worker.health(soon).waiting === "listening" && worker.health(soon).isReady, "it listens");
   // the next connections beside the pool lead nowhere
@@ -70,7 +70,7 @@ test("a transactional handler that waits for a connection of the pool makes its 
 
 test("a worker whose consumer was dropped is not ready, at once", async () => {
   const queue = await freshQueue(pgque);
-  const worker = await startWorker(pgque, queue, () => undefined, { safetyPollMs: 50 });
+  const worker = await startWorker(pgque, queue, () => undefined, { fallbackPollMs: 50 });
   await pgque.unsubscribe(queue, "default");
   await until(() => !worker.health({ lostAfterMs: 3_600_000 }).isReady, "it knows");
   expect(worker.health({ lostAfterMs: 3_600_000 }).reasons[0]).toContain("consumer not registered");
