@@ -238,7 +238,7 @@ export class Executor {
     const call = new Call(this.#pgque, this.#queue, batch, messages, this.#options);
     const handle = (context: HandlerContext): unknown => this.#route.handle(messages, context);
     const handled = { ...work, behind };
-    const begun = (): void => this.#options.watch.events.emit("begun", () => ({ messages }));
+    const begun = (): void => this.#options.watch.events.emit("handlerStarted", () => ({ messages }));
     const late = (outcomes: readonly Outcome[]): void => {
       call.giveUp(outcomes);
       this.#recordEach(work, outcomes, call);
@@ -284,7 +284,7 @@ export class Executor {
     const { batch, messages } = work;
     const { events } = this.#options.watch;
     this.#recordEach(work, outcomes, call);
-    events.emit("ended", () => ({ messages, durationMs: performance.now() - call.begunAtMs }));
+    events.emit("handlerFinished", () => ({ messages, durationMs: performance.now() - call.begunAtMs }));
     if (call.isAcked) this.#settler.acked(batch, messages);
     return outcomes[0];
   }

@@ -24,7 +24,7 @@ test("a handler knows its last attempt, and what fails then is told as dead, wit
   const log = { ...silent, warn: (_line: string, fields?: { dead?: unknown }) => void lines.push(fields?.dead) };
   const worker = makeWorker(pgque, queue, handle, { log });
   worker.on("failed", ({ outcome }) => void told.push(outcome.kind));
-  worker.on("dead", ({ error, reason }) => void told.push(error, reason.split("\n")[0]));
+  worker.on("deadLettered", ({ error, reason }) => void told.push(error, reason.split("\n")[0]));
   await worker.start();
   await pgque.send(queue, "throws");
   await until(() => told.length === 4, "it is dead");
@@ -52,7 +52,7 @@ test("in a batch each message has its own attempt, and the limit is in the conte
     return messages.map((_, i) => (i === 0 ? retry({ afterMs: 0 }) : undefined));
   };
   const worker = makeBatchWorker(pgque, queue, handle, { batch: true });
-  worker.on("dead", ({ message }) => void dead.push(message.payload));
+  worker.on("deadLettered", ({ message }) => void dead.push(message.payload));
   await worker.drain();
   expect([limits, dead]).toEqual([[0], [1]]);
 });
@@ -65,7 +65,7 @@ test("after a change the database decides at once, and whoever asks again knows"
     attempts.push(attempt);
     if (attempt === 1) throw new Error("no luck");
   });
-  worker.on("dead", ({ message }) => void dead.push(message.attempt));
+  worker.on("deadLettered", ({ message }) => void dead.push(message.attempt));
   await worker.start();
   await pgque.queues.change(queue, { maxRetries: 1 });
   await pgque.send(queue, 1);

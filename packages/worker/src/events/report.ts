@@ -17,6 +17,6 @@ export function report(events: Events, message: Message, outcome: Outcome, begun
       return events.emit("failed", () => ({ message, error: outcome.error, outcome, durationMs }));
     case "dead":
       events.emit("failed", () => ({ message, error: outcome.error, outcome, durationMs }));
-      return events.emit("dead", () => ({ message, reason: outcome.reason, error: outcome.error }));
+      return events.emit("deadLettered", () => ({ message, reason: outcome.reason, error: outcome.error }));
   }
 }

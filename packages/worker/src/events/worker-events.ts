@@ -21,9 +21,9 @@ export interface WorkerEvents {
   /** A receive was answered: so many messages came. 0: nothing was there. */
   received: { count: number };
   /** A handler is called with these: one message, or those of a batch. */
-  begun: { messages: readonly Message[] };
+  handlerStarted: { messages: readonly Message[] };
   /** That call is over, however it ended. */
-  ended: { messages: readonly Message[]; durationMs: number };
+  handlerFinished: { messages: readonly Message[]; durationMs: number };
   /** It was handled well. In a batch `durationMs` is that of the call. */
   done: { message: Message; durationMs: number };
   /** Its handler threw `error`, took longer than `timeoutMs`, or asked for a retry or a dead letter, `error` being undefined then; or it is of no use to a handler. */
@@ -36,7 +36,7 @@ export interface WorkerEvents {
    * It failed, and is a dead letter: its attempts are used up, or an `UnrecoverableError`, `deadLetter()`, `maxAgeMs` or `unknownType` says so. For
    * half a minute after a change of the queue's `maxRetries` a worker may count attempts by the old one; the database counts by the new.
    */
-  dead: { message: Message; reason: string; error: unknown };
+  deadLettered: { message: Message; reason: string; error: unknown };
   /** There is no handler for its type; then what the option `unknownType` says. */
   unknownType: { message: Message };
   /** It does not fit the queue's schema; then `failed`. Its payload is the JSON as it was found, or the text. */
@@ -48,7 +48,7 @@ export interface WorkerEvents {
   /** A part of the worker is not answered, or refused. It tries again, which is not told. */
   databaseLost: { part: Part; error: unknown };
   /** That part is answered again. */
-  databaseBack: { part: Part; lostForMs: number };
+  databaseRecovered: { part: Part; lostForMs: number };
   /** It has nothing to do, and will be woken by what is sent. Told when that changes. */
   listening: Record<string, never>;
   /** It has nothing to do, and looks again and again: nothing wakes it, or its connection for that is not there just now. Told when that changes. */
@@ -66,19 +66,19 @@ export const workerEventNames: Readonly<Record<WorkerEventName, true>> = {
   stopping: true,
   stopped: true,
   received: true,
-  begun: true,
-  ended: true,
+  handlerStarted: true,
+  handlerFinished: true,
   done: true,
   failed: true,
   snoozed: true,
   released: true,
-  dead: true,
+  deadLettered: true,
   unknownType: true,
   invalid: true,
   settled: true,
   leaseLost: true,
   databaseLost: true,
-  databaseBack: true,
+  databaseRecovered: true,
   listening: true,
   polling: true,
   fired: true,

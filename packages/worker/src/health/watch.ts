@@ -100,7 +100,7 @@ export class Watch {
     const failing = this.#failing.get(part);
     if (failing === undefined) return;
     this.#failing.delete(part);
-    this.events.emit("databaseBack", () => ({ part, lostForMs: Date.now() - failing.sinceMs }));
+    this.events.emit("databaseRecovered", () => ({ part, lostForMs: Date.now() - failing.sinceMs }));
   }
 
   /** `begunAtMs`: when the call began that failed. */

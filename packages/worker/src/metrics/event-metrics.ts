@@ -71,12 +71,12 @@ function count(
   on("failed", ({ message, outcome }) => handled(message, outcome.kind));
   on("snoozed", ({ message }) => handled(message, "snooze"));
   on("released", ({ message }) => handled(message, "release"));
-  on("begun", ({ messages }) => {
+  on("handlerStarted", ({ messages }) => {
     // clocks of machines differ: none was sent in the future
     for (const { createdAt } of messages)
       metrics.age.observe(labels, Math.max(0, (Date.now() - createdAt.getTime()) / 1000));
   });
-  on("ended", ({ messages, durationMs }) => metrics.duration.observe(typeOf(messages[0]), durationMs / 1000));
+  on("handlerFinished", ({ messages, durationMs }) => metrics.duration.observe(typeOf(messages[0]), durationMs / 1000));
   on("received", (received) => {
     metrics.receives.inc({ ...labels, result: received.count === 0 ? "empty" : "found" });
     metrics.received.inc(labels, received.count);

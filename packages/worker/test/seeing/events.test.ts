@@ -34,7 +34,17 @@ const of = <Name extends WorkerEventName>(told: Told[], name: Name): WorkerEvent
 test("a worker tells of a message from its receive to its settling", async () => {
   const queue = await freshQueue(pgque);
   const worker = makeWorker(pgque, queue, () => undefined);
-  const told = listen(worker, "started", "received", "begun", "done", "ended", "settled", "stopping", "stopped");
+  const told = listen(
+    worker,
+    "started",
+    "received",
+    "handlerStarted",
+    "done",
+    "handlerFinished",
+    "settled",
+    "stopping",
+    "stopped",
+  );
   const id = await pgque.send(queue, "x", { type: "greeting" });
   await worker.start();
   await until(() => of(told, "settled").length > 0, "the message is settled");
@@ -43,9 +53,9 @@ test("a worker tells of a message from its receive to its settling", async () =>
   expect(names).toEqual([
     ["started", {}],
     ["received", { count: 1 }],
-    ["begun", { messages: [expect.objectContaining({ id, type: "greeting" })] }],
+    ["handlerStarted", { messages: [expect.objectContaining({ id, type: "greeting" })] }],
     ["done", { message: expect.objectContaining({ id, payload: "x" }), durationMs: expect.any(Number) }],
-    ["ended", { messages: [expect.objectContaining({ id })], durationMs: expect.any(Number) }],
+    ["handlerFinished", { messages: [expect.objectContaining({ id })], durationMs: expect.any(Number) }],
     ["settled", { batchId: expect.any(BigInt), count: 1, isFinished: true }],
     ["stopping", { running: 0, held: 0 }],
     ["stopped", { openBatches: 0 }],
@@ -68,7 +78,7 @@ test("what becomes of a message that is not done is told with the reason", async
     },
     { retryBackoff: "fixed", retryJitter: false, retryMinMs: 5 },
   );
-  const told = listen(worker, "done", "failed", "dead");
+  const told = listen(worker, "done", "failed", "deadLettered");
   await pgque.sendMany(queue, ["throws", "hopeless", "later", "buried"]);
   await worker.start();
   await until(() => of(told, "done").length === 2, "two are done the second time");
@@ -83,7 +93,7 @@ test("what becomes of a message that is not done is told with the reason", async
     later: expect.objectContaining({ error: undefined, outcome: { kind: "retry", afterMs: 7, reason: "busy" } }),
     buried: expect.objectContaining({ error: undefined, outcome: { kind: "dead", reason: "not wanted" } }),
   });
-  const dead = of(told, "dead").map(({ message, error }) => [message.payload, error]);
+  const dead = of(told, "deadLettered").map(({ message, error }) => [message.payload, error]);
   expect(new Map(dead as [string, unknown][])).toEqual(
     new Map<string, unknown>([
       ["hopeless", hopeless],
@@ -118,10 +128,10 @@ test("a batch is one call: what became of each of its messages is told of each",
     (messages) => messages.map(({ payload }) => (payload === 2 ? snooze({ afterMs: 60_000 }) : undefined)),
     { batch: true },
   );
-  const told = listen(worker, "begun", "done", "snoozed", "settled");
+  const told = listen(worker, "handlerStarted", "done", "snoozed", "settled");
   await worker.start();
   await until(() => of(told, "settled").length > 0, "the batch is settled");
-  expect(of(told, "begun").map(({ messages }) => messages.length)).toEqual([3]);
+  expect(of(told, "handlerStarted").map(({ messages }) => messages.length)).toEqual([3]);
   expect(of(told, "done").map(({ message }) => message.payload)).toEqual([1, 3]);
   expect(of(told, "snoozed").map(({ message }) => message.payload)).toEqual([2]);
   expect(of(told, "settled")).toMatchObject([{ count: 3, isFinished: true }]);
@@ -132,9 +142,9 @@ test("what a stop gives back is told as released, and a transaction's ack as set
   await pgque.sendMany(queue, [1, 2, 3]);
   const { open, passed } = gate();
   const worker = makeWorker(pgque, queue, () => passed, { concurrency: 1, prefetch: 3, transactional: true });
-  const told = listen(worker, "begun", "done", "released", "settled", "stopping");
+  const told = listen(worker, "handlerStarted", "done", "released", "settled", "stopping");
   await worker.start();
-  await until(() => of(told, "begun").length === 1, "the first is begun");
+  await until(() => of(told, "handlerStarted").length === 1, "the first is begun");
   const stopped = worker.stop();
   open();
   await stopped;
@@ -153,13 +163,13 @@ test("a handler that takes longer than its time limit failed once, whatever it c
   const queue = await freshQueue(pgque, { maxRetries: 0 });
   const { open, passed } = gate();
   const worker = makeWorker(pgque, queue, () => passed, { timeoutMs: 1 });
-  const told = listen(worker, "failed", "done", "ended");
+  const told = listen(worker, "failed", "done", "handlerFinished");
   await pgque.send(queue, 1);
   await worker.start();
   await until(() => of(told, "failed").length === 1, "its time is over");
   open();
-  await until(() => of(told, "ended").length === 1, "the handler is over");
-  expect(told.map(([name]) => name)).toEqual(["failed", "ended"]);
+  await until(() => of(told, "handlerFinished").length === 1, "the handler is over");
+  expect(told.map(([name]) => name)).toEqual(["failed", "handlerFinished"]);
   expect(of(told, "failed")[0]?.error).toMatchObject({ name: "TimeoutError" });
 });
 
@@ -232,18 +242,18 @@ test("a lost database is told once of each part, and its return", async () => {
   await using client = new Pgque(proxy.through(database.url), { retryForMs: 0 });
   const queue = await freshQueue(client);
   await using worker = makeWorker(client, queue, () => undefined);
-  const told = listen(worker, "databaseLost", "databaseBack");
+  const told = listen(worker, "databaseLost", "databaseRecovered");
   await worker.start();
   await until(() => worker.health().receivedAt !== null, "it has received");
   proxy.target = closedPort;
   proxy.cut();
   await until(() => of(told, "databaseLost").some(({ part }) => part === "receiving"), "it is told of the loss");
   proxy.target = Number(port);
-  await until(() => of(told, "databaseBack").some(({ part }) => part === "receiving"), "it is told of the return");
+  await until(() => of(told, "databaseRecovered").some(({ part }) => part === "receiving"), "it is told of the return");
   const receiving = told.filter(([, data]) => (data as { part: string }).part === "receiving");
   expect(receiving).toEqual([
     ["databaseLost", { part: "receiving", error: expect.any(Error) }],
-    ["databaseBack", { part: "receiving", lostForMs: expect.any(Number) }],
+    ["databaseRecovered", { part: "receiving", lostForMs: expect.any(Number) }],
   ]);
 });
 
