@@ -11,7 +11,7 @@ await pgque.send(orders, { orderId: 42 }); // typed, and checked against the sch
 
 const client = await pgque.pool.connect(); // in a transaction of your own:
 await client.query("begin");
-await pgque.using(client).send(orders, { orderId: 43 }); // sent if and only if it commits
+await pgque.inTransaction(client).send(orders, { orderId: 43 }); // sent if and only if it commits
 await client.query("commit");
 client.release();
 

@@ -23,7 +23,7 @@ async function bill({ id, messages }: Batch): Promise<void> {
         await client.query("begin isolation level serializable");
         for (const { payload } of messages)
           await client.query("insert into bill values ($1)", [(payload as { orderId: number }).orderId]);
-        await pgque.using(client).ackStrict(id!);
+        await pgque.inTransaction(client).ackStrict(id!);
         await client.query("commit");
         return;
       } catch (error) {

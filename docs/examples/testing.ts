@@ -11,7 +11,7 @@ async function checkout(pgque: Pgque, orderId: number, pay: () => void): Promise
   const tx = await pgque.pool.connect();
   try {
     await tx.query("begin");
-    await pgque.using(tx).send(orders, { orderId });
+    await pgque.inTransaction(tx).send(orders, { orderId });
     pay();
     await tx.query("commit");
   } catch (error) {
@@ -46,8 +46,8 @@ test("a checkout that is not paid for sends nothing", async () => {
 test("a transaction that is open shows what it has sent to those who look from inside", async () => {
   const tx = await queues.pgque.pool.connect();
   await tx.query("begin");
-  await queues.pgque.using(tx).send(orders, { orderId: 44 }, { delayMs: 60_000 });
-  assert.equal((await queues.sent(orders, { using: tx })).length, 1);
+  await queues.pgque.inTransaction(tx).send(orders, { orderId: 44 }, { delayMs: 60_000 });
+  assert.equal((await queues.sent(orders, { transaction: tx })).length, 1);
   assert.equal((await queues.sent(orders)).length, 0);
   await tx.query("rollback");
   tx.release();

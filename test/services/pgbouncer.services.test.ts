@@ -21,7 +21,7 @@ test("client and worker work through pgbouncer in transaction mode", async () =>
     await Promise.all(payloads.map((payload) => pgque.send(queue, payload)));
     const client = await pgque.pool.connect();
     await client.query("begin");
-    await pgque.using(client).send(queue, "not sent");
+    await pgque.inTransaction(client).send(queue, "not sent");
     await client.query("rollback");
     client.release();
     await until(() => handled.length >= payloads.length, "all are handled");

@@ -34,7 +34,7 @@ async function placeOrder(orderId: number, account: string, cents: number): Prom
   try {
     await client.query("begin");
     await client.query("insert into public.orders values ($1, $2, $3)", [orderId, account, cents]);
-    const tx = pgque.using(client);
+    const tx = pgque.inTransaction(client);
     await tx.send(mails, { to: account, subject: `order ${orderId}` }, { priority: 9 });
     await tx.send(
       mails,

@@ -11,6 +11,6 @@ const db = drizzle(pool); // or over postgres.js, or another driver
 
 await db.transaction(async (tx) => {
   const [order] = await tx.insert(orders).values({ item: "tea" }).returning();
-  await pgque.using(tx).send(placed, { orderId: order?.id });
+  await pgque.inTransaction(tx).send(placed, { orderId: order?.id });
 });
 await pool.end();

@@ -7,6 +7,6 @@ const knex = knexOf({ client: "pg", connection: process.env["DATABASE_URL"] ?? "
 
 await knex.transaction(async (trx) => {
   const [order] = await trx("orders").insert({ item: "tea" }).returning("id");
-  await pgque.using(trx).send(placed, { orderId: order.id });
+  await pgque.inTransaction(trx).send(placed, { orderId: order.id });
 });
 await knex.destroy();

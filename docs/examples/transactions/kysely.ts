@@ -9,6 +9,6 @@ const db = new Kysely<{ orders: { id: Generated<number>; item: string } }>({ dia
 
 await db.transaction().execute(async (tx) => {
   const order = await tx.insertInto("orders").values({ item: "tea" }).returning("id").executeTakeFirstOrThrow();
-  await pgque.using(tx).send(placed, { orderId: order.id });
+  await pgque.inTransaction(tx).send(placed, { orderId: order.id });
 });
 await db.destroy(); // ends the pool

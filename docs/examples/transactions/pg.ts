@@ -9,7 +9,7 @@ const client = await pool.connect();
 try {
   await client.query("begin");
   const { rows } = await client.query("insert into orders (item) values ($1) returning id", ["tea"]);
-  await pgque.using(client).send(placed, { orderId: rows[0].id });
+  await pgque.inTransaction(client).send(placed, { orderId: rows[0].id });
   await client.query("commit");
 } catch (error) {
   await client.query("rollback");

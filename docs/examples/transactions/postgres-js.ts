@@ -7,6 +7,6 @@ const sql = postgres(process.env["DATABASE_URL"] ?? "");
 
 await sql.begin(async (tx) => {
   const [order] = await tx`insert into orders (item) values ('tea') returning id`;
-  await pgque.using(tx).send(placed, { orderId: order?.["id"] });
+  await pgque.inTransaction(tx).send(placed, { orderId: order?.["id"] });
 });
 await sql.end();

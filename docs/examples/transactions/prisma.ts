@@ -9,6 +9,6 @@ const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString }) })
 
 await prisma.$transaction(async (tx) => {
   const order = await tx.order.create({ data: { item: "tea" } });
-  await pgque.using(tx).send(placed, { orderId: order.id });
+  await pgque.inTransaction(tx).send(placed, { orderId: order.id });
 });
 await prisma.$disconnect();

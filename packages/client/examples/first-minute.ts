@@ -14,7 +14,7 @@ try {
   await tx.query("begin");
   await tx.query("create table if not exists shop_order (id int)");
   await tx.query("insert into shop_order values (43)");
-  await pgque.using(tx).send(orders, { orderId: 43 }); // sent if and only if it commits
+  await pgque.inTransaction(tx).send(orders, { orderId: 43 }); // sent if and only if it commits
   await tx.query("commit");
 } catch (error) {
   await tx.query("rollback");

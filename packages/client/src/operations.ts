@@ -212,7 +212,7 @@ export class Operations {
    * @throws PgqueError LEASE_LOST, NOT_IN_BATCH
    * @example
    * // in the transaction that did the work
-   * if (batch.id !== null) await pgque.using(tx).ackStrict(batch.id);
+   * if (batch.id !== null) await pgque.inTransaction(tx).ackStrict(batch.id);
    */
   async ackStrict(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<void> {
     return this.#settler.ackStrict(batchId, messageIds, options);

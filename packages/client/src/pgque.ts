@@ -5,7 +5,7 @@ import { OwnClient } from "./connection/own-client.ts";
 import { Connection, type ConnectionOptions } from "./connection/connection.ts";
 import { PgqueError } from "./errors/errors.ts";
 import type { Executor } from "./transaction/executor.ts";
-import { executorOf, type Transaction } from "./transaction/using.ts";
+import { executorOf, type Transaction } from "./transaction/in-transaction.ts";
 import { Operations } from "./operations.ts";
 import type { TelemetryFactory } from "./telemetry/telemetry.ts";
 import { field } from "./validation/field.ts";
@@ -146,9 +146,9 @@ export class Pgque extends Operations implements AsyncDisposable {
    * @throws PgqueError INVALID_OPTION for a pool or the root object of a library, whose statements would run outside of any transaction
    * @example
    * await tx.query("insert into shop_order values (44)");
-   * await pgque.using(tx).send(orders, { orderId: 44 }); // sent if and only if the transaction commits
+   * await pgque.inTransaction(tx).send(orders, { orderId: 44 }); // sent if and only if the transaction commits
    */
-  using(tx: Transaction): TransactionOperations {
+  inTransaction(tx: Transaction): TransactionOperations {
     return this.on(executorOf(tx));
   }
 

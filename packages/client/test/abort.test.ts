@@ -109,12 +109,12 @@ test("what runs in the caller's transaction is not cancelled: that would break t
   const tx = await database.connect();
   await tx.query("begin");
   const aborter = new AbortController();
-  const sending = pgque.using(tx).send(jobs, "sent", { signal: aborter.signal });
+  const sending = pgque.inTransaction(tx).send(jobs, "sent", { signal: aborter.signal });
   await until(async () => (await waiting()) === 1, "the send waits");
   aborter.abort(reason);
   await holder.query("rollback");
   await sending;
-  await expect(pgque.using(tx).send(jobs, "not begun", { signal: aborter.signal })).rejects.toBe(reason);
+  await expect(pgque.inTransaction(tx).send(jobs, "not begun", { signal: aborter.signal })).rejects.toBe(reason);
   await tx.query("commit");
   expect(await payloads()).toEqual(["sent"]);
 });
@@ -124,9 +124,9 @@ test("one that still waits for its turn in the transaction is not sent", async (
   const tx = await database.connect();
   await tx.query("begin");
   const aborter = new AbortController();
-  const first = pgque.using(tx).send(jobs, "first");
+  const first = pgque.inTransaction(tx).send(jobs, "first");
   await until(async () => (await waiting()) === 1, "the first send waits for a lock");
-  const second = pgque.using(tx).send(jobs, "second", { signal: aborter.signal });
+  const second = pgque.inTransaction(tx).send(jobs, "second", { signal: aborter.signal });
   const refused = expect(second).rejects.toBe(reason);
   aborter.abort(reason);
   await holder.query("rollback");

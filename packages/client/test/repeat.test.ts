@@ -82,7 +82,7 @@ test("in the caller's transaction nothing is run again: that is the caller's to 
   const { own, failures } = impatient({ retryForMs: 60_000 });
   const tx = await own.pool.connect();
   await tx.query("begin");
-  await expect(own.using(tx).send(jobs, "never")).rejects.toMatchObject({ code: "55P03" });
+  await expect(own.inTransaction(tx).send(jobs, "never")).rejects.toMatchObject({ code: "55P03" });
   await tx.query("rollback");
   await expect(own.on(tx).send(jobs, "never")).rejects.toMatchObject({ code: "55P03" });
   tx.release();

@@ -154,11 +154,11 @@ test("a signal ends it, also while the source is waited for", async () => {
 test("in the caller's transaction it is sent with it, or not at all", async () => {
   const tx = await database.connect();
   await tx.query("begin");
-  expect(await pgque.using(tx).sendStream(rows, count(1500))).toBe(1500);
+  expect(await pgque.inTransaction(tx).sendStream(rows, count(1500))).toBe(1500);
   await tx.query("rollback");
   expect(await drain()).toEqual([]);
   await tx.query("begin");
-  await pgque.using(tx).sendStream(rows, count(1500));
+  await pgque.inTransaction(tx).sendStream(rows, count(1500));
   await tx.query("commit");
   expect(await drain()).toEqual(numbers(1500));
 });

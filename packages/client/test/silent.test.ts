@@ -30,7 +30,8 @@ test("in the caller's transaction it fails too, and so does what is asked after 
   const tx = await own.pool.connect();
   await tx.query("begin");
   proxy.goDumb({ serverKnows: true });
-  for (const payload of [1, 2]) expect((await failure(own.using(tx).send(jobs, payload))).code).toBe("CONNECTION_LOST");
+  for (const payload of [1, 2])
+    expect((await failure(own.inTransaction(tx).send(jobs, payload))).code).toBe("CONNECTION_LOST");
   tx.release(true);
 });
 

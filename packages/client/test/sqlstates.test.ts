@@ -84,7 +84,7 @@ test("a session that the server ends because its transaction is idle for too lon
   const gone = async () =>
     (await admin.query("select from pg_stat_activity where state = 'idle in transaction'")).rowCount;
   await until(async () => (await gone()) === 0, "the server has ended it");
-  expect((await failure(there.using(client).send("orders", 1))).code).toBe("CONNECTION_LOST");
+  expect((await failure(there.inTransaction(client).send("orders", 1))).code).toBe("CONNECTION_LOST");
 });
 
 test("a session that the server ends because its transaction lasts too long is CONNECTION_LOST", async () => {

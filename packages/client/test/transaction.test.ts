@@ -27,7 +27,7 @@ test("a strict ack fails when the batch is finished or unknown, so that the work
   await pgque.send(events, "acked strictly");
   const batch = await pgque.receive(events);
   const ids = batch.messages.map((message) => message.id);
-  await pgque.using(tx).ackStrict(batch.id ?? 0n, ids);
+  await pgque.inTransaction(tx).ackStrict(batch.id ?? 0n, ids);
   await tx.query("commit");
   const error = await failure(pgque.ackStrict(batch.id ?? 0n));
   expect(error.code).toBe("LEASE_LOST");
@@ -36,8 +36,8 @@ test("a strict ack fails when the batch is finished or unknown, so that the work
 });
 
 test("what a transaction sends it does not receive itself: that comes after the commit", async () => {
-  await pgque.using(tx).send(events, "own");
-  expect((await pgque.using(tx).receive(events)).messages).toEqual([]);
+  await pgque.inTransaction(tx).send(events, "own");
+  expect((await pgque.inTransaction(tx).receive(events)).messages).toEqual([]);
   await tx.query("commit");
   expect(await drain()).toEqual(["own"]);
 });
@@ -48,7 +48,7 @@ test("a transaction works while it holds the only connection of the pool", async
   const client = await db.pool.connect();
   try {
     await client.query("begin");
-    await own.using(client).send(events, "only connection");
+    await own.inTransaction(client).send(events, "only connection");
     await client.query("commit");
   } finally {
     client.release();
@@ -57,7 +57,7 @@ test("a transaction works while it holds the only connection of the pool", async
 });
 
 test("a receive in a transaction of its own does not wait for the disk; one in the caller's leaves its setting alone", async () => {
-  await pgque.using(tx).receive(events);
+  await pgque.inTransaction(tx).receive(events);
   const { rows } = await tx.query("show synchronous_commit");
   expect(rows).toEqual([{ synchronous_commit: "on" }]);
   await tx.query("commit");

@@ -123,12 +123,12 @@ test("the functions among a queue's defaults are given its payload and type", ()
   });
 });
 
-test("what pg offers runs statements, and using offers what belongs into a transaction", () => {
+test("what pg offers runs statements, and inTransaction offers what belongs into a transaction", () => {
   expectTypeOf<Client>().toExtend<Executor>();
   expectTypeOf<PoolClient>().toExtend<Executor>();
   expectTypeOf<Pool>().toExtend<Executor>();
   expectTypeOf<ReturnType<Pgque["on"]>>().toEqualTypeOf<Operations>();
-  expectTypeOf<ReturnType<Pgque["using"]>>().not.toHaveProperty("maintain");
+  expectTypeOf<ReturnType<Pgque["inTransaction"]>>().not.toHaveProperty("maintain");
   expectTypeOf<Pgque>().toExtend<Operations>();
 });
 

@@ -63,7 +63,7 @@ export class CallContext implements HandlerContext {
 
   /** A function that may be taken off the context. */
   get send(): HandlerContext["send"] {
-    return (...args) => (this.transaction ? this.#pgque.using(this.transaction) : this.#pgque).send(...args);
+    return (...args) => (this.transaction ? this.#pgque.inTransaction(this.transaction) : this.#pgque).send(...args);
   }
 
   async extend(leaseMs = 30_000): Promise<boolean> {

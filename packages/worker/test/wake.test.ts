@@ -43,7 +43,7 @@ describe("an idle worker", () => {
     const handled: unknown[] = [];
     const client = await database.connect();
     await client.query("begin");
-    await pgque.using(client).send(queue, "slow");
+    await pgque.inTransaction(client).send(queue, "slow");
     await startWorker(pgque, queue, ({ payload }) => void handled.push(payload), {
       ...seldom,
       pollMinMs: 20,
@@ -80,7 +80,7 @@ describe("an idle worker", () => {
       // some of them commit while the worker is just going to sleep
       const client = await pgque.pool.connect();
       await client.query("begin");
-      await pgque.using(client).send(queue, i);
+      await pgque.inTransaction(client).send(queue, i);
       await new Promise((resolve) => setTimeout(resolve, i % 5));
       await client.query("commit");
       client.release();

@@ -52,7 +52,7 @@ async function store(queue: Queue, jobs: Job[]): Promise<number> {
       // of several jobs of one id the key is the last one's
       const id = job.deduplicationId;
       const hasKey = id !== undefined && (await queue.getDeduplicationJobId(id)) === job.id;
-      await send(pgque.using(client), job, hasKey ? id : null);
+      await send(pgque.inTransaction(client), job, hasKey ? id : null);
       stored += 1;
     }
     await client.query("commit");
@@ -65,7 +65,7 @@ async function store(queue: Queue, jobs: Job[]): Promise<number> {
   }
 }
 
-async function send(tx: ReturnType<typeof pgque.using>, job: Job, dedupeKey: string | null): Promise<void> {
+async function send(tx: ReturnType<typeof pgque.inTransaction>, job: Job, dedupeKey: string | null): Promise<void> {
   const options = carried({
     from: `bullmq ${job.id}`,
     // the delay is counted from when it was added; of a retry, from its last attempt

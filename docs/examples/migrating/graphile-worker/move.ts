@@ -50,7 +50,7 @@ async function take(client: PoolClient): Promise<Job[]> {
 }
 
 async function send({ id, task, queue, payload, priority, ...job }: Job): Promise<void> {
-  const tx = pgque.using(client);
+  const tx = pgque.inTransaction(client);
   const options = carried({ from: `graphile-worker ${id}`, ...job });
   // there lower numbers come first, here higher ones, 0 to 9
   if (task === "mail") await tx.send(mails, payload, { ...options, priority: Math.min(9, Math.max(0, 5 - priority)) });

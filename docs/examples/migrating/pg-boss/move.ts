@@ -67,7 +67,7 @@ async function takeJobs(client: PoolClient): Promise<Job[]> {
 }
 
 async function send({ id, name, data, priority, key, ...job }: Job): Promise<void> {
-  const tx = pgque.using(client);
+  const tx = pgque.inTransaction(client);
   const options = carried({ from: `pg-boss ${id}`, ...job });
   if (name === "mails") await tx.send(mails, data, { ...options, priority: Math.min(9, Math.max(0, priority)) });
   // a queue of policy key_strict_fifo: its singleton keys say what is in order

@@ -4,7 +4,7 @@ import { decodePayload } from "../payload/payload.ts";
 import type { Queue } from "../queue/define-queue.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
 import type { Message } from "../receive/message.ts";
-import type { Transaction } from "../transaction/using.ts";
+import type { Transaction } from "../transaction/in-transaction.ts";
 import { callChecks, text, type CallOptions, type Check } from "../validation/options.ts";
 
 /** A message that was sent, whoever has received it. Its payload is what a receiver is given. */
@@ -29,15 +29,15 @@ export interface SentOptions<Type extends string = string> extends CallOptions {
   type?: Type | undefined;
   /** Only messages with this key. Default: all. */
   key?: string | undefined;
-  /** Looks from inside this transaction, of any library that `using(tx)` takes, and sees what it has sent too. Default: what is committed. */
-  using?: Transaction | undefined;
+  /** Looks from inside this transaction, of any library that `inTransaction(tx)` takes, and sees what it has sent too. Default: what is committed. */
+  transaction?: Transaction | undefined;
 }
 
 export const sentChecks: Record<keyof SentOptions, Check> = {
   type: text,
   key: text,
   // what it is made of says `executorOf`
-  using: () => undefined,
+  transaction: () => undefined,
   ...callChecks,
 };
 

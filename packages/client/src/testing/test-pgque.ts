@@ -9,7 +9,7 @@ import { Pgque, type PgqueOptions } from "../pgque.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
 import type { Executor } from "../transaction/executor.ts";
-import { executorOf } from "../transaction/using.ts";
+import { executorOf } from "../transaction/in-transaction.ts";
 import { field } from "../validation/field.ts";
 import { object, problemsOf, refuse } from "../validation/options.ts";
 import { readSent, sentChecks, type SentMessageOf, type SentOptions } from "./sent.ts";
@@ -90,7 +90,7 @@ export class TestPgque implements AsyncDisposable {
   ): Promise<SentMessageOf<Types, Type>[]> {
     refuse("sent", problemsOf(options, sentChecks));
     const known = queueOf("sent", queue);
-    const db = this.#on(options.using === undefined ? this.#executor : executorOf(options.using));
+    const db = this.#on(options.transaction === undefined ? this.#executor : executorOf(options.transaction));
     const messages = await readSent(db, known, this.#cleared.get(known.name) ?? 0n, options);
     // what was read is what the schemas of the queue say, which is what Types stands for
     return messages as unknown as SentMessageOf<Types, Type>[];

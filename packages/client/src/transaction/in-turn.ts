@@ -31,7 +31,11 @@ export function inTurn(executor: Executor, handle: object): Executor {
 /** Other libraries have a `query` too, that answers otherwise. */
 function checked(result: Awaited<ReturnType<Executor["query"]>>): Awaited<ReturnType<Executor["query"]>> {
   if (Array.isArray(result?.rows)) return result;
-  throw new PgqueError("INVALID_OPTION", `using: expected \`query\` to answer with { rows }, got: ${show(result)}`, {
-    hint: "Give it an object whose `query({ text, values })` calls the library's own",
-  });
+  throw new PgqueError(
+    "INVALID_OPTION",
+    `inTransaction: expected \`query\` to answer with { rows }, got: ${show(result)}`,
+    {
+      hint: "Give it an object whose `query({ text, values })` calls the library's own",
+    },
+  );
 }

@@ -86,8 +86,8 @@ test("a stream has a span for each statement, in the context of its caller", asy
 test("what is sent in the caller's transaction carries the context too, and says where the database is", async () => {
   const tx = await database.connect();
   await tx.query("begin");
-  await pgque.using(tx).send(orders, 1);
-  await pgque.using({ query: (statement) => tx.query(statement) }).sendMany(orders, [2]);
+  await pgque.inTransaction(tx).send(orders, 1);
+  await pgque.inTransaction({ query: (statement) => tx.query(statement) }).sendMany(orders, [2]);
   await tx.query("commit");
   const spans = takeSpans();
   expect(spans.map(({ attributes }) => attributes)).toMatchObject([common, common]);

@@ -34,7 +34,7 @@ async function checkout(pgque: Pgque, orderId: number, pay: () => Promise<void>)
   const tx = await pgque.pool.connect();
   try {
     await tx.query("begin");
-    await pgque.using(tx).send(orders, { orderId });
+    await pgque.inTransaction(tx).send(orders, { orderId });
     await pay();
     await tx.query("commit");
   } catch (error) {
@@ -131,9 +131,12 @@ test("thousands of messages are all there", async () => {
 test("a look from inside a transaction sees what it has sent, and nobody else does", async () => {
   const tx = await database.connect();
   await tx.query("begin");
-  await pgque.using(tx).send(orders, { orderId: 1 });
-  await pgque.using(tx).send(orders, { orderId: 2 }, { delayMs: 60_000 });
-  expect((await fresh.sent(orders, { using: tx })).map((m) => m.payload)).toEqual([{ orderId: 1 }, { orderId: 2 }]);
+  await pgque.inTransaction(tx).send(orders, { orderId: 1 });
+  await pgque.inTransaction(tx).send(orders, { orderId: 2 }, { delayMs: 60_000 });
+  expect((await fresh.sent(orders, { transaction: tx })).map((m) => m.payload)).toEqual([
+    { orderId: 1 },
+    { orderId: 2 },
+  ]);
   expect(await payloads()).toEqual([]);
   await tx.query("rollback");
 });
@@ -141,15 +144,17 @@ test("a look from inside a transaction sees what it has sent, and nobody else do
 test("the transaction may be one of any library, however it renames columns", async () => {
   const sql = postgres(database.url, { transform: postgres.pascal, onnotice: () => undefined });
   await sql.begin(async (tx) => {
-    await pgque.using(tx).sendMany(orders, [{ orderId: 1 }, { orderId: 2 }], { headers: { tenant: "a" } });
-    expect(await fresh.sent(orders, { using: tx })).toMatchObject([
+    await pgque.inTransaction(tx).sendMany(orders, [{ orderId: 1 }, { orderId: 2 }], { headers: { tenant: "a" } });
+    expect(await fresh.sent(orders, { transaction: tx })).toMatchObject([
       { type: "default", payload: { orderId: 1 }, headers: { tenant: "a" }, key: null, priority: null, dueAt: null },
       { payload: { orderId: 2 }, expiresAt: null, createdAt: expect.any(Date) },
     ]);
   });
   await sql.end();
-  for (const using of [{}, pool, "tx"] as never[])
-    expect((await failure(fresh.sent(orders, { using }))).message).toContain("using: expected the open transaction of");
+  for (const transaction of [{}, pool, "tx"] as never[])
+    expect((await failure(fresh.sent(orders, { transaction }))).message).toContain(
+      "inTransaction: expected the open transaction of",
+    );
 });
 
 test("clear empties every queue and leaves the rest as it was", async () => {
@@ -232,7 +237,7 @@ test("what could not be dropped can be dropped later", async () => {
 test("errors say what is wrong", async () => {
   expect((await failure(fresh.sent("missing"))).code).toBe("QUEUE_NOT_FOUND");
   expect((await failure(fresh.sent(orders, { typ: "x" } as never))).message).toContain(
-    "known: type, key, using, signal",
+    "known: type, key, transaction, signal",
   );
   expect((await failure(testPgque(undefined))).code).toBe("INVALID_OPTION");
   expect((await failure(testPgque(pool, null as never))).code).toBe("INVALID_OPTION");

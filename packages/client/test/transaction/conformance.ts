@@ -6,10 +6,10 @@ import { footprint } from "./conformance/footprint.ts";
 import { messages } from "./conformance/messages.ts";
 import type { Library } from "./library.ts";
 
-/** What `using(tx)` promises, of a library. */
+/** What `inTransaction(tx)` promises, of a library. */
 export function conformance<Tx extends Transaction>(library: Library<Tx>): void {
   describe("what is done in a transaction", () => commits(library));
   describe("a message sent in a transaction", () => messages(library));
   describe("an error in a transaction", () => errors(library));
-  describe("using(tx)", () => footprint(library));
+  describe("inTransaction(tx)", () => footprint(library));
 }

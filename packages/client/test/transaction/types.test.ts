@@ -14,7 +14,7 @@ interface Tables {
   orders: { id: number };
 }
 
-test("using takes what each library hands out for a transaction", () => {
+test("inTransaction takes what each library hands out for a transaction", () => {
   expectTypeOf<pg.PoolClient>().toExtend<Transaction>();
   expectTypeOf<pg.Client>().toExtend<Transaction>();
   expectTypeOf<Executor>().toExtend<Transaction>();
@@ -31,7 +31,7 @@ test("using takes what each library hands out for a transaction", () => {
   expectTypeOf<Prisma.TransactionClient>().toExtend<Transaction>();
 });
 
-test("using does not take what statements would run on outside of any", () => {
+test("inTransaction does not take what statements would run on outside of any", () => {
   expectTypeOf<pg.Pool>().not.toExtend<Transaction>();
   expectTypeOf<postgres.Sql>().not.toExtend<Transaction>();
   expectTypeOf<NodePgDatabase>().not.toExtend<Transaction>();

@@ -23,7 +23,7 @@ export function brokenConnection<Tx extends Transaction>(library: Library<Tx>): 
     let error: PgqueError | undefined;
     const ended = setting.app
       .transaction(async (tx) => {
-        error = await failure(setting.using(tx).send(events, "lost"));
+        error = await failure(setting.inTransaction(tx).send(events, "lost"));
         throw error;
       })
       // what the library throws at last may be its failure to roll back
@@ -39,7 +39,7 @@ export function brokenConnection<Tx extends Transaction>(library: Library<Tx>): 
     await other.query("rollback");
     await ended;
     expect(error?.code).toBe("CONNECTION_LOST");
-    await setting.app.transaction((tx) => setting.using(tx).send(events, "on another connection"));
+    await setting.app.transaction((tx) => setting.inTransaction(tx).send(events, "on another connection"));
     expect(await setting.drain()).toEqual(["on another connection"]);
   });
 }

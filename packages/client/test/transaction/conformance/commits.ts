@@ -11,10 +11,10 @@ export function commits<Tx extends Transaction>(library: Library<Tx>): void {
 
   test("is there once it commits, and not before", async () => {
     await setting.app.transaction(async (tx) => {
-      const id = await setting.using(tx).send(events, "one");
+      const id = await setting.inTransaction(tx).send(events, "one");
       expect(id).toBeTypeOf("bigint");
-      expect(await setting.using(tx).sendMany(events, ["two", "three"])).toEqual([id + 1n, id + 2n]);
-      expect(await setting.using(tx).sendStream(events, ["four", "five"], { batchSize: 1 })).toBe(2);
+      expect(await setting.inTransaction(tx).sendMany(events, ["two", "three"])).toEqual([id + 1n, id + 2n]);
+      expect(await setting.inTransaction(tx).sendStream(events, ["four", "five"], { batchSize: 1 })).toBe(2);
       expect(await setting.drain()).toEqual([]);
     });
     expect(await setting.drain()).toEqual(["one", "two", "three", "four", "five"]);
@@ -23,7 +23,7 @@ export function commits<Tx extends Transaction>(library: Library<Tx>): void {
   test("has not happened when the work throws, and the error is the work's", async () => {
     const error = new Changed();
     const work = setting.app.transaction(async (tx) => {
-      await setting.using(tx).send(events, "never");
+      await setting.inTransaction(tx).send(events, "never");
       throw error;
     });
     await expect(work).rejects.toBe(error);
@@ -32,14 +32,14 @@ export function commits<Tx extends Transaction>(library: Library<Tx>): void {
 
   test("goes with the nested transaction that it was done in", async () => {
     await setting.app.transaction(async (tx) => {
-      await setting.using(tx).send(events, "before");
+      await setting.inTransaction(tx).send(events, "before");
       const gone = setting.app.nested(tx, async (inner) => {
-        await setting.using(inner).send(events, "gone");
+        await setting.inTransaction(inner).send(events, "gone");
         throw new Changed();
       });
       await expect(gone).rejects.toBeInstanceOf(Changed);
-      await setting.app.nested(tx, (inner) => setting.using(inner).send(events, "kept"));
-      await setting.using(tx).send(events, "after");
+      await setting.app.nested(tx, (inner) => setting.inTransaction(inner).send(events, "kept"));
+      await setting.inTransaction(tx).send(events, "after");
     });
     expect(await setting.drain()).toEqual(["before", "kept", "after"]);
   });
@@ -47,14 +47,14 @@ export function commits<Tx extends Transaction>(library: Library<Tx>): void {
   test("includes receiving and acking: what rolls back is received again", async () => {
     await setting.outside.send(events, "all in one");
     const work = setting.app.transaction(async (tx) => {
-      const batch = await setting.using(tx).receive(events);
+      const batch = await setting.inTransaction(tx).receive(events);
       expect(batch.messages.map((m) => m.payload)).toEqual(["all in one"]);
       expect(await batch.ack()).toBe(true);
       throw new Changed();
     });
     await expect(work).rejects.toBeInstanceOf(Changed);
     await setting.app.transaction(async (tx) => {
-      const batch = await setting.using(tx).receive(events);
+      const batch = await setting.inTransaction(tx).receive(events);
       expect(batch.messages.map((m) => m.payload)).toEqual(["all in one"]);
       expect(await batch.ack()).toBe(true);
     });
@@ -66,16 +66,16 @@ export function commits<Tx extends Transaction>(library: Library<Tx>): void {
     const batch = await setting.outside.receive(events, { leaseMs: 600_000 });
     const id = batch.id ?? 0n;
     const work = setting.app.transaction(async (tx) => {
-      expect(await setting.using(tx).ack(id)).toBe(true);
+      expect(await setting.inTransaction(tx).ack(id)).toBe(true);
       throw new Changed();
     });
     await expect(work).rejects.toBeInstanceOf(Changed);
     await setting.app.transaction(async (tx) => {
       const ids = batch.messages.map((message) => message.id);
-      expect(await setting.using(tx).ack(id, ids.slice(0, 1))).toBe(true);
-      await setting.using(tx).ackStrict(id, ids.slice(1));
+      expect(await setting.inTransaction(tx).ack(id, ids.slice(0, 1))).toBe(true);
+      await setting.inTransaction(tx).ackStrict(id, ids.slice(1));
     });
-    const again = setting.app.transaction((tx) => setting.using(tx).ackStrict(id));
+    const again = setting.app.transaction((tx) => setting.inTransaction(tx).ackStrict(id));
     expect((await failure(again)).code).toBe("LEASE_LOST");
   });
 
@@ -95,16 +95,16 @@ export function commits<Tx extends Transaction>(library: Library<Tx>): void {
     const [snoozed = 0n, buried = 0n, later = 0n, dead = 0n] = others;
     await setting.app.transaction(async (tx) => {
       const reason = `it's "\\broken\\", {null}, $1`;
-      expect(await setting.using(tx).nack(batch.id ?? 0n, [nacked], { retryAfterMs: 0, reason })).toBe(1);
-      expect(await setting.using(tx).snooze(batch.id ?? 0n, [snoozed], 0)).toBe(1);
-      expect(await setting.using(tx).bury(batch.id ?? 0n, [buried], reason)).toBe(1);
+      expect(await setting.inTransaction(tx).nack(batch.id ?? 0n, [nacked], { retryAfterMs: 0, reason })).toBe(1);
+      expect(await setting.inTransaction(tx).snooze(batch.id ?? 0n, [snoozed], 0)).toBe(1);
+      expect(await setting.inTransaction(tx).bury(batch.id ?? 0n, [buried], reason)).toBe(1);
       const outcomes = {
         retry: [{ id: retried, afterMs: 0, reason }],
         release: [released],
         snooze: [{ id: later, afterMs: 0 }],
         dead: [{ id: dead, reason }],
       };
-      expect(await setting.using(tx).settle(batch.id ?? 0n, outcomes)).toBe(true);
+      expect(await setting.inTransaction(tx).settle(batch.id ?? 0n, outcomes)).toBe(true);
     });
     await setting.outside.maintain();
     const again = await setting.drain();

@@ -23,7 +23,7 @@ export function errors<Tx extends Transaction>(library: Library<Tx>): void {
     failure(setting.app.transaction(work, isolation));
 
   test("that is about Pgque has a code, a hint, the server's code and its cause", async () => {
-    const missing = await failed((tx) => setting.using(tx).send("nowhere", 1));
+    const missing = await failed((tx) => setting.inTransaction(tx).send("nowhere", 1));
     expect(missing).toMatchObject({
       code: "QUEUE_NOT_FOUND",
       hint: "Create it with `await pgque.ensure(queue)`",
@@ -33,36 +33,36 @@ export function errors<Tx extends Transaction>(library: Library<Tx>): void {
     // knex puts the statement before it
     expect(missing.message).toContain("queue not found: nowhere");
 
-    const unsubscribed = await failed((tx) => setting.using(tx).receive(events, { consumer: "nobody" }));
+    const unsubscribed = await failed((tx) => setting.inTransaction(tx).receive(events, { consumer: "nobody" }));
     expect(unsubscribed).toMatchObject({ code: "CONSUMER_NOT_FOUND", details: { sqlstate: "PQ002" } });
 
     await setting.outside.ensure(small);
-    const large = await failed((tx) => setting.using(tx).send(small, "x".repeat(100)));
+    const large = await failed((tx) => setting.inTransaction(tx).send(small, "x".repeat(100)));
     expect(large).toMatchObject({ code: "INVALID_ARGUMENT", details: { queue: "small", sqlstate: "PQ004" } });
 
-    const lost = await failed((tx) => setting.using(tx).ackStrict(4096n));
+    const lost = await failed((tx) => setting.inTransaction(tx).ackStrict(4096n));
     expect(lost).toMatchObject({ code: "LEASE_LOST", details: { sqlstate: "PQ006" } });
     expect(lost.hint).toContain("Roll back");
 
-    const late = await failed((tx) => setting.using(tx).receive(events), "serializable");
+    const late = await failed((tx) => setting.inTransaction(tx).receive(events), "serializable");
     expect(late).toMatchObject({ code: "ISOLATION_LEVEL", details: { sqlstate: "PQ005" } });
 
-    const unstorable = await failed((tx) => setting.using(tx).send(events, 1, { headers: { a: "\0" } }));
+    const unstorable = await failed((tx) => setting.inTransaction(tx).send(events, 1, { headers: { a: "\0" } }));
     expect(unstorable).toMatchObject({ code: "INVALID_ARGUMENT", details: { sqlstate: "22P05" } });
   });
 
   test("leaves it aborted, as any error of Postgres does, and a nested transaction keeps it from that", async () => {
     const aborted = await thrown(
       setting.app.transaction(async (tx) => {
-        await failure(setting.using(tx).send("nowhere", 1));
-        await setting.using(tx).send(events, "after an error");
+        await failure(setting.inTransaction(tx).send("nowhere", 1));
+        await setting.inTransaction(tx).send(events, "after an error");
       }),
     );
     // postgres.js gives the error that aborted it, the others the last one
     expect(library.sqlstateOf(aborted)).toMatch(/^25P02$|^PQ001$/);
     await setting.app.transaction(async (tx) => {
-      await failure(setting.app.nested(tx, (inner) => setting.using(inner).send("nowhere", 1)));
-      await setting.using(tx).send(events, "after a savepoint");
+      await failure(setting.app.nested(tx, (inner) => setting.inTransaction(inner).send("nowhere", 1)));
+      await setting.inTransaction(tx).send(events, "after a savepoint");
     });
     expect(await setting.drain()).toEqual(["after a savepoint"]);
   });
@@ -75,7 +75,7 @@ export function errors<Tx extends Transaction>(library: Library<Tx>): void {
       setting.app.transaction(async (tx) => {
         await setting.app.run(tx, "select count(*)::int from public.seen");
         await interfere();
-        await setting.using(tx).send(events, "in turn");
+        await setting.inTransaction(tx).send(events, "in turn");
       }, "serializable");
 
     const error = await thrown(

@@ -5,7 +5,7 @@ import { freshDatabase, ownServer } from "../../../../../test/support/database.t
 import { databaseUrl } from "../../../../../test/support/server.ts";
 import type { Library } from "../library.ts";
 
-/** What `using` does to the application's connections. */
+/** What `inTransaction` does to the application's connections. */
 export function footprint<Tx extends Transaction>(library: Library<Tx>): void {
   test("begins, commits and sets nothing, and needs no connection but the transaction's", async () => {
     await using server = await ownServer({
@@ -40,7 +40,7 @@ export function footprint<Tx extends Transaction>(library: Library<Tx>): void {
     await commands(nothing); // what the library does with a new connection
     const own = await commands(nothing);
     const ours = await commands(async (tx) => {
-      const mine = pgque.using(tx);
+      const mine = pgque.inTransaction(tx);
       await mine.send(events, 1);
       await mine.sendMany(events, [2, 3]);
       const batch = await mine.receive(events);
@@ -60,7 +60,7 @@ export function footprint<Tx extends Transaction>(library: Library<Tx>): void {
     await pgque.ensure(events);
     const app = await library.open(url, 1);
     for (const i of [1, 2]) {
-      await app.transaction((tx) => pgque.using(tx).send(events, i), "serializable");
+      await app.transaction((tx) => pgque.inTransaction(tx).send(events, i), "serializable");
     }
     await app.end();
     await pgque.subscribe(events, "default", { from: "earliest" });

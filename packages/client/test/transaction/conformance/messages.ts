@@ -22,13 +22,13 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
   test("is received as it was sent, in a transaction too", async () => {
     await setting.app.transaction(async (tx) => {
       for (const text of hostile) {
-        await setting.using(tx).send(events, { [text]: text }, { type: text, headers: { [text]: text } });
+        await setting.inTransaction(tx).send(events, { [text]: text }, { type: text, headers: { [text]: text } });
       }
-      await setting.using(tx).sendMany(events, hostile, { headers: { list: hostile } });
-      await setting.using(tx).send(events, { at: new Date(0), list: [1, null, ["x"]], nul: "\0" });
+      await setting.inTransaction(tx).sendMany(events, hostile, { headers: { list: hostile } });
+      await setting.inTransaction(tx).send(events, { at: new Date(0), list: [1, null, ["x"]], nul: "\0" });
     });
     await setting.app.transaction(async (tx) => {
-      const { messages } = await setting.using(tx).receive(events, { max: 100 });
+      const { messages } = await setting.inTransaction(tx).receive(events, { max: 100 });
       expect(messages.slice(0, hostile.length)).toMatchObject(
         hostile.map((text) => ({ payload: { [text]: text }, type: text, headers: { [text]: text }, attempt: 1 })),
       );
@@ -48,8 +48,8 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
   test("may be one of a thousand in one statement, or of none", async () => {
     const payloads = Array.from({ length: 1000 }, (_, i) => ({ i, text: `${i} "\\'${hostile[i % hostile.length]}` }));
     const ids = await setting.app.transaction(async (tx) => {
-      expect(await setting.using(tx).sendMany(events, [])).toEqual([]);
-      return setting.using(tx).sendMany(events, payloads);
+      expect(await setting.inTransaction(tx).sendMany(events, [])).toEqual([]);
+      return setting.inTransaction(tx).sendMany(events, payloads);
     });
     expect(new Set(ids).size).toBe(1000);
     expect(await setting.drain()).toEqual(payloads);
@@ -62,10 +62,10 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
     const { rows } = await setting.database.pool().query("select max(id) as id from pgque.queue");
     await setting.database.pool().query(`select setval('pgque.message_seq_${rows[0].id}', 9007199254740993)`);
     await setting.app.transaction(async (tx) => {
-      expect(await setting.using(tx).send(queue, "large")).toBe(9_007_199_254_740_994n);
+      expect(await setting.inTransaction(tx).send(queue, "large")).toBe(9_007_199_254_740_994n);
     });
     await setting.app.transaction(async (tx) => {
-      const batch = await setting.using(tx).receive(queue);
+      const batch = await setting.inTransaction(tx).receive(queue);
       expect(batch.messages.map((message) => message.id)).toEqual([9_007_199_254_740_994n]);
       expect(await batch.ack([9_007_199_254_740_994n])).toBe(true);
     });
@@ -80,7 +80,7 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
       await setting.outside.subscribe(queue);
     }
     await setting.app.transaction(async (tx) => {
-      const mine = setting.using(tx);
+      const mine = setting.inTransaction(tx);
       await mine.send(mails, "low");
       await mine.send(mails, "high", { priority: 9 });
       await mine.send(mails, "due", { at: new Date(0), priority: 5 });
@@ -94,7 +94,7 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
       const received = async (queue: typeof mails) => {
         const found: unknown[] = [];
         for (;;) {
-          const batch = await setting.using(tx).receive(queue);
+          const batch = await setting.inTransaction(tx).receive(queue);
           if (batch.id === null) return found;
           found.push(...batch.messages.map(({ payload, priority, key }) => [payload, priority ?? key]));
           await batch.ack();
@@ -117,9 +117,9 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
 
   test("that cannot be sent is refused before the transaction is touched", async () => {
     await setting.app.transaction(async (tx) => {
-      expect((await failure(setting.using(tx).send(events, 1n))).code).toBe("PAYLOAD_NOT_JSON");
-      expect((await failure(setting.using(tx).send(events, 1, { type: "\0" }))).code).toBe("INVALID_OPTION");
-      await setting.using(tx).send(events, "still usable");
+      expect((await failure(setting.inTransaction(tx).send(events, 1n))).code).toBe("PAYLOAD_NOT_JSON");
+      expect((await failure(setting.inTransaction(tx).send(events, 1, { type: "\0" }))).code).toBe("INVALID_OPTION");
+      await setting.inTransaction(tx).send(events, "still usable");
     });
     expect(await setting.drain()).toEqual(["still usable"]);
   });
@@ -127,7 +127,7 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
   test("is one of many sent at the same time, on the one connection there is", async () => {
     const numbers = Array.from({ length: 20 }, (_, i) => i);
     await setting.app.transaction(async (tx) => {
-      const ids = await Promise.all(numbers.map((i) => setting.using(tx).send(events, i)));
+      const ids = await Promise.all(numbers.map((i) => setting.inTransaction(tx).send(events, i)));
       expect(new Set(ids).size).toBe(numbers.length);
     });
     expect(await setting.drain()).toEqual(numbers);

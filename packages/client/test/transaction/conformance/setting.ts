@@ -31,8 +31,8 @@ export class Setting<Tx extends Transaction> {
     return started(this.#app);
   }
 
-  using(tx: Tx): TransactionOperations {
-    return this.outside.using(tx);
+  inTransaction(tx: Tx): TransactionOperations {
+    return this.outside.inTransaction(tx);
   }
 
   /** The payloads of all there is to receive, acked. */

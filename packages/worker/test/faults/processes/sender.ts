@@ -38,7 +38,7 @@ async function sendAndRollBack(what: string, key: string): Promise<void> {
   client.on("error", () => undefined);
   try {
     await client.query("begin");
-    await pgque.using(client).send(queue, what, keyed(key));
+    await pgque.inTransaction(client).send(queue, what, keyed(key));
     await client.query("rollback");
   } finally {
     client.release(true);

@@ -23,7 +23,7 @@ export type Transaction =
 // may have a `query` too.
 const libraries = [postgresJs, knex, kysely, drizzle, prisma, pg];
 
-/** One for a handle, so that statements of all its `using` take turns. */
+/** One for a handle, so that statements of all its `inTransaction` take turns. */
 const executors = new WeakMap<object, Executor>();
 
 const expected =
@@ -47,7 +47,7 @@ function recognised(tx: unknown): Executor {
   const found = promised(tx) ?? ofLibrary(tx) ?? `got: ${show(tx)}`;
   if (typeof found !== "string") return found;
   const problem = `${expected}, ${found}`;
-  throw new PgqueError("INVALID_OPTION", `using: ${problem}`, { details: { problems: [problem] } });
+  throw new PgqueError("INVALID_OPTION", `inTransaction: ${problem}`, { details: { problems: [problem] } });
 }
 
 function promised(tx: unknown): string | undefined {

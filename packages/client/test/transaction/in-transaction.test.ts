@@ -39,18 +39,18 @@ test.for<[string, unknown, string]>([
   ["null", null, "got: null"],
   ["a connection string", url, `got: '${url}'`],
   ["an object", {}, "got: {}"],
-])("using refuses %s and says what to pass", async ([, handle, advice]) => {
-  const error = await failure(() => pgque.using(handle as never));
+])("inTransaction refuses %s and says what to pass", async ([, handle, advice]) => {
+  const error = await failure(() => pgque.inTransaction(handle as never));
   expect(error.code).toBe("INVALID_OPTION");
   expect(error.message).toMatch(
-    /^using: expected the open transaction of pg, postgres\.js, drizzle, kysely, knex or prisma/,
+    /^inTransaction: expected the open transaction of pg, postgres\.js, drizzle, kysely, knex or prisma/,
   );
   expect(error.message).toContain(advice);
   expect(error.details.problems).toHaveLength(1);
 });
 
 test("a query that answers otherwise than that of pg is refused when it does", async () => {
-  const error = await failure(pgque.using(database as never).send("events", 1));
+  const error = await failure(pgque.inTransaction(database as never).send("events", 1));
   expect(error.code).toBe("INVALID_OPTION");
   expect(error.message).toContain("expected `query` to answer with { rows }, got: [ { of: 'another shape' } ]");
 });
