@@ -1,4 +1,4 @@
-import { pause } from "./pause.ts";
+import { pause } from "./connection/pause.ts";
 
 /**
  * What time it is for a worker, where it decides by the time of day: how old a message is that failed, in how long an outcome's `at` comes, and when

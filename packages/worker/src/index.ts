@@ -3,18 +3,18 @@ export { runUntilSignal } from "./run-until-signal.ts";
 export type { BatchWorkerOptions, WorkerOptions } from "./options.ts";
 export { defaultOptions, optionLimits } from "./option-limits.ts";
 
-export type { DrainOptions, RunOnceOptions } from "./pass/pass-options.ts";
-export type { Failure, RunSummary } from "./pass/summary.ts";
-export { DrainError } from "./pass/drain-error.ts";
+export type { DrainOptions, RunOnceOptions } from "./drain/drain-options.ts";
+export type { Failure, RunSummary } from "./drain/summary.ts";
+export { DrainError } from "./drain/drain-error.ts";
 
-export type { BatchContext, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./handler.ts";
-export { deadLetter, done, retry, snooze, type HandlerOutcome, type Outcome, type When } from "./outcome.ts";
-export { UnrecoverableError } from "./unrecoverable-error.ts";
+export type { BatchContext, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./execute/handler.ts";
+export { deadLetter, done, retry, snooze, type HandlerOutcome, type Outcome, type When } from "./execute/outcome.ts";
+export { UnrecoverableError } from "./execute/unrecoverable-error.ts";
 
 export type { Clock } from "./clock.ts";
 export type { FailedOutcome, Part, WorkerEventName, WorkerEvents, WorkerListener } from "./events/worker-events.ts";
 export type { HealthOptions, Load, WorkerHealth, WorkerState } from "./health/health.ts";
-export type { Handled, Middleware, MiddlewareResult } from "./middleware/middleware.ts";
+export type { Handled, Middleware, MiddlewareResult } from "./execute/middleware.ts";
 
 export type { Fields, Logger } from "./log.ts";
 export { nextRuns, type NextRunsOptions } from "./schedule/next-runs.ts";

@@ -1,12 +1,12 @@
 import { defaultConsumer, PgqueError, type Message, type MessageOf, type MessageTypes } from "@pgque/client";
-import { Attempts } from "./attempts.ts";
+import { Attempts } from "./execute/attempts.ts";
 import { systemClock, type Clock } from "./clock.ts";
 import type { DeclaredSchedules } from "./schedule/declared.ts";
 import { optionProblems } from "./option-checks.ts";
 import { defaultOptions } from "./option-limits.ts";
 import { Watch } from "./health/watch.ts";
 import { guarded, standardError, withFields, type Fields, type Logger } from "./log.ts";
-import type { Middleware } from "./middleware/middleware.ts";
+import type { Middleware } from "./execute/middleware.ts";
 
 export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   /** Handlers at once in this worker. 1 to 10000. Default: 10. */

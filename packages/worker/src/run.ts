@@ -1,16 +1,16 @@
 import type { Pgque, Queue } from "@pgque/client";
-import { Executor } from "./executor.ts";
-import { Fetcher } from "./fetcher.ts";
-import type { AnyHandler } from "./handler.ts";
+import { Executor } from "./execute/executor.ts";
+import { Fetcher } from "./fetch/fetcher.ts";
+import type { AnyHandler } from "./execute/handler.ts";
 import type { Load } from "./health/health.ts";
-import { Hub } from "./hub.ts";
-import { Notice } from "./notice.ts";
+import { SharedServices } from "./shared-services.ts";
+import { Notice } from "./notify/notice.ts";
 import type { ResolvedOptions } from "./options.ts";
-import { Rhythm } from "./rhythm.ts";
-import { routeOf } from "./route.ts";
+import { Polling } from "./fetch/polling.ts";
+import { routeOf } from "./execute/route.ts";
 import { startScheduler } from "./schedule/scheduler.ts";
-import { Settler } from "./settler.ts";
-import { windDown } from "./wind-down.ts";
+import { Settler } from "./settle/settler.ts";
+import { shutDown } from "./shutdown.ts";
 
 /** What a worker is made of between a start and the stop that follows: a message goes from fetcher to executor to settler. */
 export class Run {
@@ -24,7 +24,7 @@ export class Run {
   readonly #over = new AbortController();
   /** What goes on in rounds: each ends with the round that is under way. */
   readonly #rounds: Promise<unknown>;
-  /** Ends keeper and scheduler, whose work any other worker can do. */
+  /** Ends maintainer and scheduler, whose work any other worker can do. */
   readonly #stopping = new AbortController();
   /** Aborted: a stop waits for nobody. */
   readonly #forced: AbortSignal;
@@ -40,8 +40,8 @@ export class Run {
     this.#forced = forced;
     const progress = new Notice();
     this.#options = options;
-    const hub = Hub.of(pgque);
-    this.#exit = hub.enter(options);
+    const services = SharedServices.of(pgque);
+    this.#exit = services.enter(options);
     this.#settler = new Settler(pgque, queue.name, options, progress, this.#over.signal);
     this.#executor = new Executor(
       pgque,
@@ -51,11 +51,11 @@ export class Run {
       this.#settler,
       progress,
     );
-    const heartbeat = hub.heartbeat(options, this.#settler, this.#over.signal);
-    const waker = hub.waker(queue, options, this.#over.signal);
+    const heartbeat = services.heartbeat(options, this.#settler, this.#over.signal);
+    const wakeUps = services.wakeUps(queue, options, this.#over.signal);
     // what stood behind a batch in its lanes is there now, and no sender will say so: a receive meanwhile may have found nothing
-    if (options.mode === "ordered") this.#settler.onFinished = () => waker?.wake();
-    const rhythm = new Rhythm(waker, options);
+    if (options.mode === "ordered") this.#settler.onFinished = () => wakeUps?.wake();
+    const polling = new Polling(wakeUps, options);
     this.#fetcher = new Fetcher(
       pgque,
       queue,
@@ -65,13 +65,13 @@ export class Run {
       this.#settler,
       heartbeat,
       progress,
-      rhythm,
+      polling,
     );
     const { watch } = options;
     const stopping = this.#stopping.signal;
     const over = this.#over.signal;
     this.#rounds = Promise.all([
-      watch.loop("maintenance", hub.keep(queue, options, stopping), stopping),
+      watch.loop("maintenance", services.keep(queue, options, stopping), stopping),
       watch.loop("scheduling", startScheduler(pgque, queue, options, stopping), stopping),
       options.attempts.keep(pgque, queue, options, stopping),
       watch.loop("heartbeat", heartbeat.ended, over),
@@ -92,7 +92,7 @@ export class Run {
     events.emit("stopping", () => ({ running: this.#executor.running, held: this.#executor.held }));
     this.#executor.beginNoMore();
     log.info("worker stopping", { running: this.#executor.running });
-    await windDown(
+    await shutDown(
       {
         executor: this.#executor,
         settler: this.#settler,

@@ -2,13 +2,19 @@ import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import type { MessageOf, MessageTypes, Pgque, Queue } from "@pgque/client";
 import type { WorkerEventName, WorkerEvents, WorkerListener } from "./events/worker-events.ts";
-import type { AnyHandler, BatchHandler, Handler, TypeHandlers } from "./handler.ts";
+import type { AnyHandler, BatchHandler, Handler, TypeHandlers } from "./execute/handler.ts";
 import { healthOf, type HealthOptions, type WorkerHealth, type WorkerState } from "./health/health.ts";
 import { resolveOptions, type BatchWorkerOptions, type ResolvedOptions, type WorkerOptions } from "./options.ts";
-import { deadline } from "./pause.ts";
-import { Passes } from "./pass/passes.ts";
-import { checkDrain, checkRunOnce, messagesMax, type DrainOptions, type RunOnceOptions } from "./pass/pass-options.ts";
-import type { RunSummary } from "./pass/summary.ts";
+import { deadline } from "./connection/pause.ts";
+import { Drains } from "./drain/drains.ts";
+import {
+  checkDrain,
+  checkRunOnce,
+  messagesMax,
+  type DrainOptions,
+  type RunOnceOptions,
+} from "./drain/drain-options.ts";
+import type { RunSummary } from "./drain/summary.ts";
 import { Preparation } from "./prepare.ts";
 import { Run } from "./run.ts";
 import { withinPool } from "./transaction/within-pool.ts";
@@ -34,7 +40,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
   readonly #handler: AnyHandler;
   readonly #options: ResolvedOptions;
   readonly #preparation: Preparation;
-  readonly #passes: Passes;
+  readonly #drains: Drains;
   #state: WorkerState = "idle";
   /** How often it was started or stopped: what ends later than the next such call has nothing to say of its state. */
   #turn = 0;
@@ -68,7 +74,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     this.#queue = queue;
     this.#handler = handler;
     this.#preparation = new Preparation(pgque, queue, this.#options);
-    this.#passes = new Passes(pgque, queue, handler, this.#options, this.name, this.#preparation);
+    this.#drains = new Drains(pgque, queue, handler, this.#options, this.name, this.#preparation);
   }
 
   /** The name of its queue. */
@@ -172,7 +178,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
    */
   async runOnce(options: RunOnceOptions = {}): Promise<RunSummary> {
     checkRunOnce(options);
-    return this.#passes.run(options, this.#forced.signal, (pass) => pass.once(options.max ?? this.#options.prefetch));
+    return this.#drains.run(options, this.#forced.signal, (pass) => pass.once(options.max ?? this.#options.prefetch));
   }
 
   /**
@@ -186,7 +192,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
    */
   async drain(options: DrainOptions = {}): Promise<RunSummary> {
     checkDrain(options);
-    return this.#passes.run(options, this.#forced.signal, (pass) =>
+    return this.#drains.run(options, this.#forced.signal, (pass) =>
       pass.all(messagesMax(options), options.delayed ?? false),
     );
   }
@@ -209,7 +215,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     // at once: who starts it again meanwhile starts another run, which waits for the end of this one
     this.#starting = undefined;
     if (starting !== undefined) this.#stopping = this.#stop(starting, this.#stopping);
-    await Promise.all([this.#stopping, this.#passes.stop()]);
+    await Promise.all([this.#stopping, this.#drains.stop()]);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
 import { freshQueue, makeBatchWorker, makeWorker, silent } from "./support/worker.ts";
-import { Attempts } from "#src/attempts";
+import { Attempts } from "#src/execute/attempts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());

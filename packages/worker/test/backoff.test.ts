@@ -1,7 +1,7 @@
 import { type Message, Pgque } from "@pgque/client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
-import { retryAfterMs } from "#src/backoff";
+import { retryAfterMs } from "#src/connection/backoff";
 import { resolveOptions } from "#src/options";
 import { silent } from "./support/worker.ts";
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { Pgque } from "@pgque/client";
 import type { Worker } from "@pgque/worker";
-import { Line } from "#src/line";
+import { Notifier } from "#src/notify/notifier";
 import { afterAll, expect, onTestFinished, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { Proxy } from "../../../test/support/proxy.ts";
@@ -97,13 +97,13 @@ test("a worker that has found out that it hears nothing asks again", async () =>
   const queue = await freshQueue(pgque);
   const said: string[] = [];
   const log = { ...silent, info: (message: string) => void said.push(message) };
-  const line = new Line(own, () => undefined, 100);
+  const notifier = new Notifier(own, () => undefined, 100);
   const listener = { queue, options: { queryTimeoutMs: 10_000, log }, wake: () => undefined };
-  line.join(listener);
+  notifier.join(listener);
   await until(() => said.length > 0, "it has heard nothing");
   expect(said).toEqual(["notifications do not arrive here, the worker polls"]);
-  await until(() => line.ear !== undefined, "it listens");
-  line.leave(listener);
+  await until(() => notifier.connection !== undefined, "it listens");
+  notifier.leave(listener);
 });
 
 test("what the pool does to each connection is done to the one that listens, too", async () => {

@@ -1,5 +1,5 @@
 import type { Message } from "@pgque/client";
-import type { Outcome } from "../outcome.ts";
+import type { Outcome } from "../execute/outcome.ts";
 import type { Events } from "./events.ts";
 
 /** Tells what became of a message. `begunAtMs`: when its handler was called, by `performance.now()`; undefined when it was not. */

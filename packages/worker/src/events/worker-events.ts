@@ -1,5 +1,5 @@
 import type { Message, PgqueError } from "@pgque/client";
-import type { Outcome } from "../outcome.ts";
+import type { Outcome } from "../execute/outcome.ts";
 
 /** What a worker does with the database, each in its own rhythm. */
 export type Part = "receiving" | "settling" | "heartbeat" | "maintenance" | "scheduling";

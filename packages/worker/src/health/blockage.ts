@@ -1,6 +1,6 @@
 import type { HeldLock, Pgque, Queue } from "@pgque/client";
 import type { ResolvedOptions } from "../options.ts";
-import { pause } from "../pause.ts";
+import { pause } from "../connection/pause.ts";
 
 /** A receive takes milliseconds; one that takes that long waits for somebody, who is looked for again as often. */
 const lookEveryMs = 2000;

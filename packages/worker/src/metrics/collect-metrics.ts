@@ -3,7 +3,7 @@ import { PgqueError } from "@pgque/client";
 import { register, type Registry } from "prom-client";
 import { Worker } from "../worker.ts";
 import { countEvents } from "./event-metrics.ts";
-import { Place } from "./place.ts";
+import { MetricRegistry } from "./metric-registry.ts";
 import { gaugeQueues } from "./queue-metrics.ts";
 import { gaugeWorkers } from "./worker-metrics.ts";
 
@@ -45,13 +45,13 @@ export function collectMetrics(workers: readonly Worker<never>[], options: Metri
   const problems = problemsOf(workers, { registry, prefix, queuesTimeoutMs });
   if (problems.length > 0)
     throw new PgqueError("INVALID_OPTION", `collectMetrics: ${problems.join("; ")}`, { details: { problems } });
-  const place = new Place(registry, prefix);
-  const listening = countEvents(workers, place, types);
-  gaugeWorkers(workers, place);
-  if (queues) gaugeQueues(workers, place, queuesTimeoutMs);
+  const metricRegistry = new MetricRegistry(registry, prefix);
+  const listening = countEvents(workers, metricRegistry, types);
+  gaugeWorkers(workers, metricRegistry);
+  if (queues) gaugeQueues(workers, metricRegistry, queuesTimeoutMs);
   const stop = (): void => {
     listening();
-    place.clear();
+    metricRegistry.clear();
   };
   return { stop, [Symbol.dispose]: stop };
 }

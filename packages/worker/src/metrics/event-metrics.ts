@@ -1,9 +1,9 @@
 import type { Message } from "@pgque/client";
 import { Counter, Histogram } from "prom-client";
 import type { WorkerEventName, WorkerListener } from "../events/worker-events.ts";
-import type { Outcome } from "../outcome.ts";
+import type { Outcome } from "../execute/outcome.ts";
 import type { Worker } from "../worker.ts";
-import type { Place } from "./place.ts";
+import type { MetricRegistry } from "./metric-registry.ts";
 
 /** From a millisecond's work to a minute's. */
 const durationBuckets = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
@@ -14,8 +14,12 @@ const ageBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60, 300,
 type Labels = Record<string, string>;
 
 /** Counts what workers tell. `types`: also by the messages' types. What is returned listens no more. */
-export function countEvents(workers: readonly Worker<never>[], place: Place, types: boolean): () => void {
-  const metrics = metricsOf(place, types ? ["type"] : []);
+export function countEvents(
+  workers: readonly Worker<never>[],
+  metricRegistry: MetricRegistry,
+  types: boolean,
+): () => void {
+  const metrics = metricsOf(metricRegistry, types ? ["type"] : []);
   const ends = workers.map((worker) => {
     const labels = { queue: worker.queue, consumer: worker.consumer };
     const typeOf = (message: Message | undefined): Labels =>
@@ -29,18 +33,25 @@ export function countEvents(workers: readonly Worker<never>[], place: Place, typ
 
 type Metrics = ReturnType<typeof metricsOf>;
 
-function metricsOf(place: Place, byType: readonly string[]) {
+function metricsOf(metricRegistry: MetricRegistry, byType: readonly string[]) {
   const whose = ["queue", "consumer"];
   const counter = (name: string, help: string, more: readonly string[] = []): Counter =>
-    new Counter(place.metric(name, help, [...whose, ...more]));
+    new Counter(metricRegistry.metric(name, help, [...whose, ...more]));
   return {
     handled: counter("messages_handled_total", "Messages by what the worker says of them.", ["outcome", ...byType]),
     duration: new Histogram({
-      ...place.metric("handler_duration_seconds", "How long a call of a handler takes.", [...whose, ...byType]),
+      ...metricRegistry.metric("handler_duration_seconds", "How long a call of a handler takes.", [
+        ...whose,
+        ...byType,
+      ]),
       buckets: durationBuckets,
     }),
     age: new Histogram({
-      ...place.metric("message_age_seconds", "From when a message was first sent to each call of its handler.", whose),
+      ...metricRegistry.metric(
+        "message_age_seconds",
+        "From when a message was first sent to each call of its handler.",
+        whose,
+      ),
       buckets: ageBuckets,
     }),
     receives: counter("receives_total", "Receives that were answered.", ["result"]),

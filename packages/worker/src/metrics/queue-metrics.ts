@@ -1,7 +1,7 @@
 import { isPgqueError, type ConsumerStatus, type Pgque, type QueueStatus } from "@pgque/client";
 import { Gauge } from "prom-client";
 import type { Worker } from "../worker.ts";
-import type { Place } from "./place.ts";
+import type { MetricRegistry } from "./metric-registry.ts";
 
 interface Status {
   /** 0: it did not answer. */
@@ -11,19 +11,23 @@ interface Status {
 }
 
 /** What the database says of the workers' queues, asked at each scrape. What it does not say in time is left out of it. */
-export function gaugeQueues(workers: readonly Worker<never>[], place: Place, timeoutMs: number): void {
+export function gaugeQueues(
+  workers: readonly Worker<never>[],
+  metricRegistry: MetricRegistry,
+  timeoutMs: number,
+): void {
   const ask = sharing(() =>
     statusOf(workers, AbortSignal.timeout(timeoutMs)).catch((): Status => ({ up: 0, queues: [], consumers: [] })),
   );
   const up: Gauge = new Gauge({
-    ...place.metric("status_up", "1 when the database has answered this scrape in time, else 0.", []),
+    ...metricRegistry.metric("status_up", "1 when the database has answered this scrape in time, else 0.", []),
     async collect() {
       up.set((await ask()).up);
     },
   });
   const ofQueue = (name: string, help: string, valueOf: (status: QueueStatus) => number): void => {
     const gauge: Gauge = new Gauge({
-      ...place.metric(name, help, ["queue"]),
+      ...metricRegistry.metric(name, help, ["queue"]),
       async collect() {
         const { queues } = await ask();
         gauge.reset();
@@ -33,7 +37,7 @@ export function gaugeQueues(workers: readonly Worker<never>[], place: Place, tim
   };
   const ofConsumer = (name: string, help: string, valueOf: (status: ConsumerStatus) => number): void => {
     const gauge: Gauge = new Gauge({
-      ...place.metric(name, help, ["queue", "consumer"]),
+      ...metricRegistry.metric(name, help, ["queue", "consumer"]),
       async collect() {
         const { consumers } = await ask();
         gauge.reset();

@@ -1,13 +1,13 @@
 import { Gauge } from "prom-client";
 import type { WorkerHealth } from "../health/health.ts";
 import type { Worker } from "../worker.ts";
-import type { Place } from "./place.ts";
+import type { MetricRegistry } from "./metric-registry.ts";
 
 /** What the health of workers says, read at each scrape. Workers of one consumer add up; of a yes or no, no wins. */
-export function gaugeWorkers(workers: readonly Worker<never>[], place: Place): void {
+export function gaugeWorkers(workers: readonly Worker<never>[], metricRegistry: MetricRegistry): void {
   const gauge = (name: string, help: string, valueOf: (health: WorkerHealth) => number, join = sum): void => {
     const metric: Gauge = new Gauge({
-      ...place.metric(name, help, ["queue", "consumer"]),
+      ...metricRegistry.metric(name, help, ["queue", "consumer"]),
       collect() {
         for (const { labels, healths } of byConsumer(workers)) metric.set(labels, join(healths.map(valueOf)));
       },

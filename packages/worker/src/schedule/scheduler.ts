@@ -1,10 +1,10 @@
 import { isPgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
-import { answered } from "../answer.ts";
+import { answered } from "../connection/answer.ts";
 import { systemClock } from "../clock.ts";
 import type { WorkerEvents } from "../events/worker-events.ts";
 import type { Logger } from "../log.ts";
 import type { ResolvedOptions } from "../options.ts";
-import { repeat } from "../repeat.ts";
+import { retry } from "../connection/retry.ts";
 import { isFromAhead, isMissed } from "./due.ts";
 import { type Ask, ownFirings, sharedFirings, type Firings } from "./firings.ts";
 import { Plan } from "./plan.ts";
@@ -37,7 +37,7 @@ export async function startScheduler(
     const waitMs = await scheduler.round(await firings.now(), stopping);
     return isShared ? waitMs + Math.random() * spreadMs : waitMs;
   };
-  return repeat("scheduling", isShared ? rereadMs : dayMs, options, stopping, round, (ms, signal) =>
+  return retry("scheduling", isShared ? rereadMs : dayMs, options, stopping, round, (ms, signal) =>
     clock.wait(ms, signal),
   );
 }

@@ -1,6 +1,6 @@
 import { PgqueError } from "@pgque/client";
 import type { Clock } from "../clock.ts";
-import { Notice } from "../notice.ts";
+import { Notice } from "../notify/notice.ts";
 
 /** Who waits on the clock until when. */
 interface Wait {

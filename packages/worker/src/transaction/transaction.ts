@@ -1,6 +1,6 @@
 import { type Borrowed, isPgqueError, type Pgque, type Source } from "@pgque/client";
 import type { PoolClient } from "pg";
-import { within } from "../answer.ts";
+import { within } from "../connection/answer.ts";
 import { HandedOut } from "./handed-out.ts";
 
 /** What it is about: for whom a transaction is begun, and what is told of it. */
@@ -17,7 +17,7 @@ export interface TransactionOptions {
  * The transaction of one call of a handler. Its connection goes back to the pool when all that was begun on it has ended, and is cut when that
  * takes too long or the call is given up. What was not committed is rolled back, by this worker or by the server.
  */
-export class CallTransaction {
+export class RunTransaction {
   readonly #borrowed: Borrowed;
   readonly #handedOut: HandedOut;
   readonly #options: TransactionOptions;
@@ -35,7 +35,7 @@ export class CallTransaction {
    *
    * @throws PgqueError, when nobody has seen the transaction
    */
-  static async begin(options: TransactionOptions, signal: AbortSignal): Promise<CallTransaction> {
+  static async begin(options: TransactionOptions, signal: AbortSignal): Promise<RunTransaction> {
     const borrowed = await options.pgque.runtime.borrow({ signal });
     try {
       await within(options.queryTimeoutMs, borrowed.client.query("begin read write"));
@@ -43,7 +43,7 @@ export class CallTransaction {
       borrowed.destroy(error as Error);
       throw error;
     }
-    return new CallTransaction(borrowed, options);
+    return new RunTransaction(borrowed, options);
   }
 
   /** What the handler is given. */

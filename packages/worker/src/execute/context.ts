@@ -1,0 +1,81 @@
+import type { Attempts } from "./attempts.ts";
+import { PgqueError, type Message, type Pgque } from "@pgque/client";
+import type { PoolClient } from "pg";
+import type { HandlerContext } from "./handler.ts";
+import type { OpenBatch } from "../settle/open-batch.ts";
+import { withFields, type Logger } from "../log.ts";
+
+/** The context of one call. What it has is made when it is asked for: most handlers that are short do not. */
+export class RunContext implements HandlerContext {
+  /** Set while the handler of a transactional worker runs. */
+  transaction: PoolClient | undefined;
+  readonly #pgque: Pgque;
+  readonly #batch: OpenBatch;
+  readonly #message: Message | undefined;
+  readonly #log: Logger;
+  readonly #attempts: Attempts;
+  #aborter: AbortController | undefined;
+  #aborted: Error | undefined;
+
+  /** `message`: undefined for a handler of batches. */
+  constructor(
+    pgque: Pgque,
+    batch: OpenBatch,
+    message: Message | undefined,
+    { log, attempts }: { log: Logger; attempts: Attempts },
+  ) {
+    this.#pgque = pgque;
+    this.#batch = batch;
+    this.#message = message;
+    this.#log = log;
+    this.#attempts = attempts;
+  }
+
+  get attempt(): number {
+    return this.#message?.attempt ?? 1;
+  }
+
+  get maxRetries(): number {
+    return this.#attempts.maxRetries;
+  }
+
+  get isLastAttempt(): boolean {
+    return this.#message !== undefined && this.#attempts.isLast(this.#message);
+  }
+
+  get signal(): AbortSignal {
+    this.#aborter ??= new AbortController();
+    if (this.#aborted) this.#aborter.abort(this.#aborted);
+    return this.#aborter.signal;
+  }
+
+  get log(): Logger {
+    const { id, attempt } = this.#message ?? {};
+    return withFields(this.#log, id === undefined ? { batch: this.#batch.id } : { message: id, attempt });
+  }
+
+  get tx(): PoolClient {
+    if (this.transaction) return this.transaction;
+    throw new PgqueError("INVALID_OPTION", "expected a transactional worker for `context.tx`, this one is not", {
+      hint: "Give the worker `transactional: true`",
+    });
+  }
+
+  /** A function that may be taken off the context. */
+  get send(): HandlerContext["send"] {
+    return (...args) => (this.transaction ? this.#pgque.inTransaction(this.transaction) : this.#pgque).send(...args);
+  }
+
+  async extend(leaseMs = 30_000): Promise<boolean> {
+    const askedAtMs = performance.now();
+    const isHeld = await this.#pgque.extend(this.#batch.id, leaseMs);
+    if (isHeld) this.#batch.lease.prolong(askedAtMs + leaseMs);
+    return isHeld;
+  }
+
+  abort(reason: Error): void {
+    if (this.#aborted) return;
+    this.#aborted = reason;
+    this.#aborter?.abort(reason);
+  }
+}

@@ -1,0 +1,233 @@
+import type { Message, Pgque } from "@pgque/client";
+import { Backoff } from "../connection/backoff.ts";
+import { answered } from "../connection/answer.ts";
+import { RunContext } from "./context.ts";
+import type { OpenBatch } from "../settle/open-batch.ts";
+import type { ResolvedOptions } from "../options.ts";
+import { outcomeOf, type Outcome } from "./outcome.ts";
+import { failed } from "./retry-policy.ts";
+import { Places } from "../transaction/places.ts";
+import { RunTransaction } from "../transaction/transaction.ts";
+
+/** How long a handler has to notice that its time is over. */
+const graceMs = 1000;
+
+/** What nearly every call comes to, made once. */
+const done: Outcome = { kind: "done" };
+const oneDone: readonly Outcome[] = [done];
+const released: Outcome = { kind: "release" };
+
+/** One call of a handler: its context, its time limit, its transaction, and what came of it. */
+export class HandlerRun {
+  /** Whether its messages were acked in its transaction. */
+  isAcked = false;
+  /** When the handler was called, by `performance.now()`. */
+  begunAtMs = performance.now();
+  readonly #pgque: Pgque;
+  readonly #queue: string;
+  readonly #batch: OpenBatch;
+  readonly #messages: readonly Message[];
+  readonly #options: ResolvedOptions;
+  readonly #context: RunContext;
+  /** What its messages were given up to: whatever the handler comes to after that comes too late. */
+  #givenUp: readonly Outcome[] | undefined;
+  #transaction: RunTransaction | undefined;
+  #isCutOff = false;
+
+  constructor(pgque: Pgque, queue: string, batch: OpenBatch, messages: readonly Message[], options: ResolvedOptions) {
+    this.#pgque = pgque;
+    this.#queue = queue;
+    this.#batch = batch;
+    this.#messages = messages;
+    this.#options = options;
+    this.#context = new RunContext(pgque, batch, options.batch ? undefined : messages[0], options);
+  }
+
+  /**
+   * What became of each message, at once when the handler did not return a promise; otherwise `ended` is told, once. Promises for every message
+   * would cost more than all else that is done with it. Never throws. `late` is called when the handler goes on after its time limit, and is to
+   * give the call up.
+   */
+  run(
+    handle: (context: RunContext) => unknown,
+    late: (outcomes: readonly Outcome[]) => void,
+    ended: (outcomes: readonly Outcome[]) => void,
+  ): readonly Outcome[] | undefined {
+    const { telemetry } = this.#pgque;
+    const work = telemetry === undefined ? this.#plain(handle) : this.#traced(async () => this.#plain(handle));
+    if (!(work instanceof Promise)) return work;
+    const stopClock = this.#startClock(late);
+    const end = (outcomes: readonly Outcome[]): void => {
+      stopClock();
+      ended(this.#unlessGivenUp(outcomes));
+    };
+    work.then(end, (error: unknown) => end(this.#failures(error)));
+    return undefined;
+  }
+
+  /**
+   * The same in a transaction, which commits with the ack when all is done. The wait for its connection is no part of the call: it uses neither an
+   * attempt nor the time limit. `begun` is called when that is over. Undefined: `ending` was aborted before. Never rejects.
+   */
+  async runInTransaction(
+    handle: (context: RunContext) => unknown,
+    begun: () => void,
+    late: (outcomes: readonly Outcome[]) => void,
+    ending: AbortSignal,
+  ): Promise<readonly Outcome[] | undefined> {
+    const { watch } = this.#options;
+    const leave = await watch.awaits("connection", Places.of(this.#pgque.pool).take(ending));
+    if (leave === undefined) return undefined;
+    const transaction = await watch.awaits("connection", this.#beginTransaction(ending));
+    if (transaction === undefined) {
+      leave();
+      return undefined;
+    }
+    this.#transaction = transaction;
+    this.#context.transaction = transaction.tx;
+    this.begunAtMs = performance.now();
+    begun();
+    try {
+      return await this.#traced(() => this.#handleInTransaction(handle, transaction, late));
+    } catch (error) {
+      return this.#failures(error);
+    } finally {
+      leave();
+    }
+  }
+
+  /** From now on its messages have these outcomes, and its transaction does not commit. */
+  giveUp(outcomes: readonly Outcome[]): void {
+    this.#givenUp ??= outcomes;
+    this.#transaction?.destroy(new Error("the call was given up, and its transaction with it"));
+  }
+
+  /** Aborts its signal because of the worker, not of the handler: what it throws after that uses no attempt. */
+  cutOff(reason: Error): void {
+    this.#isCutOff = true;
+    this.#context.abort(reason);
+  }
+
+  #plain(handle: (context: RunContext) => unknown): readonly Outcome[] | Promise<readonly Outcome[]> {
+    try {
+      const value = handle(this.#context);
+      return isThenable(value) ? Promise.resolve(value).then((said) => this.#read(said)) : this.#read(value);
+    } catch (error) {
+      return this.#failures(error);
+    }
+  }
+
+  /** Tries until it has one that was begun; undefined: the signal was aborted. */
+  async #beginTransaction(ending: AbortSignal): Promise<RunTransaction | undefined> {
+    const { consumer, queryTimeoutMs, log } = this.#options;
+    const onRefused = (error: Error): void => this.#context.log.error("a handler went on after its end", { error });
+    const options = { pgque: this.#pgque, source: { queue: this.#queue, consumer }, queryTimeoutMs, onRefused };
+    const backoff = new Backoff();
+    while (!ending.aborted) {
+      try {
+        return await answered(queryTimeoutMs, (late) => RunTransaction.begin(options, AbortSignal.any([ending, late])));
+      } catch (error) {
+        if (ending.aborted) break;
+        log.warn("no connection for a handler's transaction, will try again", { queue: this.#queue, error });
+        await backoff.wait(ending);
+      }
+    }
+    return undefined;
+  }
+
+  async #handleInTransaction(
+    handle: (context: RunContext) => unknown,
+    transaction: RunTransaction,
+    late: (outcomes: readonly Outcome[]) => void,
+  ): Promise<readonly Outcome[]> {
+    const stopClock = this.#startClock(late);
+    let outcomes: readonly Outcome[];
+    try {
+      outcomes = this.#read(await handle(this.#context));
+    } catch (error) {
+      transaction.takeBack();
+      await transaction.rollback();
+      throw error;
+    } finally {
+      stopClock();
+      transaction.takeBack();
+    }
+    // somebody else may have done the work by now
+    outcomes = this.#unlessGivenUp(outcomes);
+    if (outcomes.some(({ kind }) => kind !== "done")) {
+      await transaction.rollback();
+      return outcomes;
+    }
+    try {
+      await transaction.commit(
+        this.#batch.id,
+        this.#messages.map(({ id }) => id),
+      );
+    } catch (error) {
+      if (!transaction.isLost) throw error;
+      const { log } = this.#options;
+      log.warn("connection lost before the commit was answered, messages given back", { batch: this.#batch.id, error });
+      return this.#unlessGivenUp(this.#messages.map(() => released));
+    }
+    this.isAcked = true;
+    return outcomes;
+  }
+
+  #unlessGivenUp(outcomes: readonly Outcome[]): readonly Outcome[] {
+    return this.#givenUp ?? outcomes;
+  }
+
+  /** A handler of batches says what became of each, any other of its one message. */
+  #read(value: unknown): readonly Outcome[] {
+    const { batch, clock } = this.#options;
+    if (value === undefined && this.#messages.length === 1) return oneDone;
+    return this.#messages.map((_, i) => {
+      const said: unknown = batch && Array.isArray(value) ? value[i] : value;
+      return outcomeOf(said, clock) ?? done;
+    });
+  }
+
+  #traced(work: () => Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
+    const { telemetry } = this.#pgque;
+    const { batch, consumer } = this.#options;
+    const [message] = this.#messages;
+    if (telemetry === undefined || message === undefined) return work();
+    if (batch) return telemetry.processBatch(this.#queue, consumer, this.#messages, work);
+    return telemetry.process(this.#queue, consumer, message, work);
+  }
+
+  #failures(error: unknown): readonly Outcome[] {
+    if (this.#isCutOff)
+      this.#options.log.info("handler cut off, its messages are given back", { batch: this.#batch.id, error });
+    return this.#givenUp ?? this.#messages.map((message) => (this.#isCutOff ? released : this.#failed(message, error)));
+  }
+
+  #failed(message: Message, error: unknown): Outcome {
+    const outcome = failed(message, error, this.#options);
+    const foreseen = this.#options.attempts.foreseen(message, outcome);
+    this.#options.log.warn("message failed", {
+      message: message.id,
+      attempt: message.attempt,
+      ...(foreseen.kind === "retry" ? { retryAfterMs: foreseen.afterMs } : { dead: true }),
+      error,
+    });
+    return outcome;
+  }
+
+  #startClock(late: (outcomes: readonly Outcome[]) => void): () => void {
+    const { timeoutMs } = this.#options;
+    if (timeoutMs === Number.POSITIVE_INFINITY) return () => undefined;
+    const sinceMs = performance.now() - this.begunAtMs;
+    let timer = setTimeout(() => {
+      const reason = new DOMException(`the handler took longer than its time limit of ${timeoutMs} ms`, "TimeoutError");
+      this.#context.abort(reason);
+      timer = setTimeout(() => late(this.#failures(reason)), graceMs);
+    }, timeoutMs - sinceMs);
+    return () => clearTimeout(timer);
+  }
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  const mayBe = (typeof value === "object" && value !== null) || typeof value === "function";
+  return mayBe && typeof (value as { then?: unknown }).then === "function";
+}

@@ -1,0 +1,60 @@
+import type { Message, MessageTypes, TransactionOperations } from "@pgque/client";
+import type { PoolClient } from "pg";
+import type { Logger } from "../log.ts";
+
+/** What a handler of a whole batch is given beside its messages. */
+export interface BatchContext {
+  /** Aborted when the time limit is over, or when the worker stops and this handler was not done within `shutdownTimeoutMs`. */
+  readonly signal: AbortSignal;
+  /** The worker's logger, with queue, consumer and worker on every line, and the message's id and attempt, or the batch's id. */
+  readonly log: Logger;
+  /**
+   * The open transaction of a `transactional` worker: it commits, with the ack, when the handler returns. With that it is over: what the
+   * handler did not wait for is refused, as CLOSED.
+   *
+   * @throws PgqueError INVALID_OPTION in a worker that is not
+   */
+  readonly tx: PoolClient;
+  /** The queue's, as of half a minute ago at most: a message is delivered once more than that before it is a dead letter. */
+  readonly maxRetries: number;
+  /** Sends as `pgque.send` does, in that transaction when there is one. */
+  readonly send: TransactionOperations["send"];
+  /**
+   * Keeps the batch for another lease from now. Heartbeats do so anyway: this is for a handler that is going to block the event loop.
+   *
+   * @param leaseMs 1 to 86400000 (a day). Default: 30000
+   * @returns false when the lease was lost
+   */
+  extend(leaseMs?: number): Promise<boolean>;
+}
+
+/** What a handler is given beside its message. */
+export interface HandlerContext extends BatchContext {
+  /** 1 the first time the message is delivered. */
+  readonly attempt: number;
+  /** Whether there is none after this one: what fails now is a dead letter, unless somebody has changed `maxRetries` just now. */
+  readonly isLastAttempt: boolean;
+}
+
+/**
+ * Handles one message: returns when it is done, throws to have it tried again later, or returns what `retry`, `snooze` or `deadLetter` give.
+ * Whatever else it returns has no meaning.
+ */
+export type Handler<Received extends Message = Message> = (message: Received, context: HandlerContext) => unknown;
+
+/** A handler for each type of message; what becomes of other types says `unknownType`. */
+export type TypeHandlers<Types extends MessageTypes = MessageTypes> = {
+  [Type in keyof Types & string]?: Handler<Message<Types[Type]["output"], Type>>;
+};
+
+/**
+ * Handles the messages of one receive together: returns when all are done, throws to have all tried again, or returns an array with what became
+ * of each, in their order: what `done`, `retry`, `snooze` or `deadLetter` give, or undefined for done.
+ */
+export type BatchHandler<Received extends Message = Message> = (
+  messages: readonly Received[],
+  context: BatchContext,
+) => unknown;
+
+/** Any of them. */
+export type AnyHandler = Handler | TypeHandlers | BatchHandler;

@@ -1,0 +1,95 @@
+import { inspect } from "node:util";
+import { longestDelayMs, PgqueError } from "@pgque/client";
+import type { Clock } from "../clock.ts";
+import { formatError } from "./format-error.ts";
+
+/** What became of a message. `error`: what was thrown, if anything was. */
+export type Outcome =
+  | { readonly kind: "done" }
+  | { readonly kind: "release" }
+  | { readonly kind: "retry"; readonly afterMs: number; readonly reason: string; readonly error?: unknown }
+  | { readonly kind: "snooze"; readonly afterMs: number }
+  | { readonly kind: "dead"; readonly reason: string; readonly error?: unknown };
+
+/** The same as a handler says it: a time of day stays one until the worker's clock makes milliseconds of it. */
+type Said =
+  | Exclude<Outcome, { afterMs: number }>
+  | ({ readonly kind: "retry"; readonly reason: string } & When)
+  | ({ readonly kind: "snooze" } & When);
+
+/** What a handler returns when its message is not simply done: the value of `retry`, `snooze` or `deadLetter`. */
+export interface HandlerOutcome {
+  readonly outcome: Said;
+}
+
+/** So that nothing else that a handler happens to return is taken for one, and any copy of the package serves. */
+const brand = Symbol.for("pgque.outcome");
+
+/** When: so many milliseconds from now, or at a time; one that is over means at once. */
+export type When = { afterMs: number; at?: undefined } | { at: Date; afterMs?: undefined };
+
+/** The message is done: what returning nothing means, too. */
+export function done(): HandlerOutcome {
+  return made({ kind: "done" });
+}
+
+/**
+ * The message is to be tried again then, one attempt further; it becomes a dead letter when its attempts are used up.
+ *
+ * @param reason kept with the dead letter
+ * @throws PgqueError INVALID_OPTION
+ * @example
+ * return retry({ afterMs: 60_000 }, "the gateway said 429");
+ */
+export function retry(when: When, reason = "the handler asked for a retry"): HandlerOutcome {
+  return made({ kind: "retry", reason: inWords(reason), ...checked("retry", when) });
+}
+
+/**
+ * The message is to be handed out again then, without using an attempt: it is not its turn yet.
+ *
+ * @throws PgqueError INVALID_OPTION
+ * @example
+ * return snooze({ at: opensAt });
+ */
+export function snooze(when: When): HandlerOutcome {
+  return made({ kind: "snooze", ...checked("snooze", when) });
+}
+
+/**
+ * The message becomes a dead letter now, whatever attempts it has left. To throw an `UnrecoverableError` does the same.
+ *
+ * @param reason kept with it
+ * @example
+ * return deadLetter("no such customer");
+ */
+export function deadLetter(reason: string): HandlerOutcome {
+  return made({ kind: "dead", reason: inWords(reason) });
+}
+
+/** The outcome that a handler returned, as of now; undefined when it is none. */
+export function outcomeOf(value: unknown, clock: Clock): Outcome | undefined {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, brand)) return undefined;
+  const { outcome } = value as HandlerOutcome;
+  if (outcome.kind !== "retry" && outcome.kind !== "snooze") return outcome;
+  const { at, ...rest } = outcome;
+  if (at === undefined) return rest as Outcome;
+  return { ...rest, afterMs: Math.min(longestDelayMs, Math.max(0, at.getTime() - clock.now())) };
+}
+
+/** A reason that is no text, which JavaScript lets through, must not keep the message from being settled. */
+const inWords = (reason: unknown): string => (typeof reason === "string" ? reason : formatError(reason));
+
+function made(outcome: Said): HandlerOutcome {
+  return Object.freeze({ [brand]: true, outcome });
+}
+
+function checked(name: string, when: When): When {
+  const { afterMs, at } = (when ?? {}) as { afterMs?: unknown; at?: unknown };
+  if (at === undefined && typeof afterMs === "number" && afterMs >= 0 && afterMs <= longestDelayMs) return { afterMs };
+  if (afterMs === undefined && at instanceof Date && at.getTime() - Date.now() <= longestDelayMs) return { at };
+  throw new PgqueError(
+    "INVALID_OPTION",
+    `${name}: expected \`afterMs\` from 0 to ${longestDelayMs} or a valid Date \`at\`, got: ${inspect(when)}`,
+  );
+}

@@ -1,0 +1,107 @@
+import type { Pgque, Queue } from "@pgque/client";
+import { Backoff } from "../connection/backoff.ts";
+import { Blockage } from "../health/blockage.ts";
+import type { Executor } from "../execute/executor.ts";
+import type { Heartbeat } from "../lease/heartbeat.ts";
+import type { Lease } from "../lease/lease.ts";
+import type { Notice } from "../notify/notice.ts";
+import { OpenBatch } from "../settle/open-batch.ts";
+import { receiveAhead } from "./receive-ahead.ts";
+import type { ResolvedOptions } from "../options.ts";
+import type { Polling } from "./polling.ts";
+import type { Settler } from "../settle/settler.ts";
+
+/** Receives: as much as there is room for. */
+export class Fetcher {
+  readonly #pgque: Pgque;
+  readonly #queue: Queue;
+  readonly #options: ResolvedOptions;
+  readonly #name: string;
+  readonly #executor: Executor;
+  readonly #settler: Settler;
+  readonly #heartbeat: Heartbeat;
+  readonly #progress: Notice;
+  readonly #polling: Polling;
+  readonly #blockage: Blockage;
+  readonly #stop = new AbortController();
+  readonly #stopped: Promise<void>;
+  #generation = 0;
+
+  constructor(
+    pgque: Pgque,
+    queue: Queue,
+    options: ResolvedOptions,
+    name: string,
+    executor: Executor,
+    settler: Settler,
+    heartbeat: Heartbeat,
+    progress: Notice,
+    polling: Polling,
+  ) {
+    this.#pgque = pgque;
+    this.#queue = queue;
+    this.#options = options;
+    this.#name = name;
+    this.#executor = executor;
+    this.#settler = settler;
+    this.#heartbeat = heartbeat;
+    this.#progress = progress;
+    this.#polling = polling;
+    this.#blockage = new Blockage(pgque, queue, options);
+    this.#stopped = options.watch.loop("receiving", this.#loop(), this.#stop.signal);
+  }
+
+  /** Resolves when nothing more is received. */
+  stop(): Promise<void> {
+    this.#stop.abort();
+    this.#progress.give();
+    return this.#stopped;
+  }
+
+  async #loop(): Promise<void> {
+    const { signal } = this.#stop;
+    const { log } = this.#options;
+    const backoff = new Backoff();
+    for (;;) {
+      await this.#progress.until(() => signal.aborted || (this.#settler.hasRoom && this.#executor.hasRoom));
+      if (signal.aborted) return this.#polling.end();
+      const begunAtMs = Date.now();
+      try {
+        await this.#polling.prepare();
+        const { count, isFull } = await this.#receive();
+        if (backoff.failures > 0) log.info("worker receives again", { queue: this.#queue.name });
+        backoff.reset();
+        await this.#polling.rest(count, isFull, signal);
+      } catch (error) {
+        // The batch may have been made although its messages did not arrive. No heartbeat may keep it then, so
+        // this name is given up: it lives on only in the batches that did arrive.
+        this.#generation += 1;
+        log.error("receive failed, will try again", { queue: this.#queue.name, error });
+        this.#options.watch.failed("receiving", error, begunAtMs);
+        await backoff.wait(signal);
+      }
+    }
+  }
+
+  async #receive(): Promise<{ count: number; isFull: boolean }> {
+    const worker = `${this.#name}:${this.#generation}`;
+    let stopKeeping = (): void => undefined;
+    const stopLooking = this.#blockage.begin();
+    const onLeased = (lease: Lease): void => {
+      stopKeeping = this.#heartbeat.keep(worker, lease);
+    };
+    try {
+      const received = await this.#options.watch.awaits(
+        "receiving",
+        receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, onLeased),
+      );
+      const { batch, count, lease } = received;
+      this.#options.watch.received(count);
+      if (batch.id !== null) this.#executor.take(new OpenBatch(batch.id, worker, count, lease), batch);
+      return received;
+    } finally {
+      stopLooking();
+      stopKeeping();
+    }
+  }
+}
