@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { PassThrough } from "node:stream";
-import { redact } from "@pgque/client/printed";
+import { redact } from "@pgque/client/redact";
 import { expect, onTestFinished, test } from "vitest";
 import { writeFolder } from "#src/report/folder";
 import { measuredCell } from "#src/scenario/cells";

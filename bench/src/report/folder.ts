@@ -1,4 +1,4 @@
-import { redact } from "@pgque/client/printed";
+import { redact } from "@pgque/client/redact";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 

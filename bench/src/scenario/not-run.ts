@@ -1,4 +1,4 @@
-import { redact } from "@pgque/client/printed";
+import { redact } from "@pgque/client/redact";
 
 /** Why a cell has no figures though nothing failed. */
 export class NotRun extends Error {

@@ -1,4 +1,4 @@
-import { redact } from "@pgque/client/printed";
+import { redact } from "@pgque/client/redact";
 import type { Progress } from "./progress.ts";
 import { viewOn } from "./view.ts";
 

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { Client, type ClientConfig } from "pg";
-import { isConnectionString, redact } from "@pgque/client/printed";
+import { isConnectionString, redact } from "@pgque/client/redact";
 import { explain, UsageError } from "./output/failure.ts";
 
 /** How to reach the database and the schema in it, as the command line has it. */

@@ -1,5 +1,5 @@
 import type { Pgque } from "@pgque/client";
-import { redact } from "@pgque/client/printed";
+import { redact } from "@pgque/client/redact";
 import { connectionConfig, type DatabaseFlags, needsRole, notInstalled } from "./connection.ts";
 import { UsageError } from "./output/failure.ts";
 import { asFlags, sqlAsFlags } from "./output/flags.ts";

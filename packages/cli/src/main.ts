@@ -1,5 +1,5 @@
 import { Command, CommanderError } from "commander";
-import { printableLines, redact } from "@pgque/client/printed";
+import { sanitizeLines, redact } from "@pgque/client/redact";
 import { benchCommand } from "./commands/bench.ts";
 import { consumerCommand } from "./commands/consumer.ts";
 import { devCommand } from "./commands/dev.ts";
@@ -109,7 +109,7 @@ function reportHere(command: Command, path: string): void {
     .exitOverride()
     .showHelpAfterError(`(${path} --help says more)`)
     // an argument that was mistaken for another may hold a connection string
-    .configureOutput({ writeErr: (text) => process.stderr.write(printableLines(redact(text))) });
+    .configureOutput({ writeErr: (text) => process.stderr.write(sanitizeLines(redact(text))) });
   for (const below of command.commands) reportHere(below, `${path} ${below.name()}`);
 }
 

@@ -1,6 +1,6 @@
 export { Pgque, type PgqueOptions, type TransactionOperations } from "./pgque.ts";
 export type { Operations } from "./operations.ts";
-export type { Executor, Statement } from "./transaction/executor.ts";
+export type { Queryable, Statement } from "./transaction/queryable.ts";
 export type { Transaction } from "./transaction/in-transaction.ts";
 export type { DrizzleTransaction } from "./transaction/drizzle.ts";
 export type { KnexTransaction } from "./transaction/knex.ts";

@@ -4,14 +4,14 @@ import { addressOf, isClient, isPool } from "./connection/address.ts";
 import { OwnClient } from "./connection/own-client.ts";
 import { Connection, type ConnectionOptions } from "./connection/connection.ts";
 import { PgqueError } from "./errors/errors.ts";
-import type { Executor } from "./transaction/executor.ts";
-import { executorOf, type Transaction } from "./transaction/in-transaction.ts";
+import type { Queryable } from "./transaction/queryable.ts";
+import { queryableOf, type Transaction } from "./transaction/in-transaction.ts";
 import { Operations } from "./operations.ts";
 import type { TelemetryFactory } from "./telemetry/telemetry.ts";
 import { field } from "./validation/field.ts";
 import { boolean, integer, problemsOf, refuse, show, text, type Check } from "./validation/options.ts";
 import { Schema } from "./connection/schema.ts";
-import { isConnectionString } from "./printed/connection-string.ts";
+import { isConnectionString } from "./redact/connection-string.ts";
 
 /** A server that takes a connection and then never answers is given up after this; without a limit, attempts would fill the pool. */
 const defaultConnectionTimeoutMs = 10_000;
@@ -76,7 +76,7 @@ export class Pgque extends Operations implements AsyncDisposable {
   readonly schema: string;
   readonly #schema: Schema;
   readonly #connectionOptions: ConnectionOptions;
-  readonly #executor: Pool | ClientBase;
+  readonly #queryable: Pool | ClientBase;
   readonly #ownsPool: boolean;
   #closed: Promise<void> | undefined;
 
@@ -88,20 +88,20 @@ export class Pgque extends Operations implements AsyncDisposable {
    */
   constructor(target: string | PoolConfig | Pool | ClientBase | undefined, options: PgqueOptions = {}) {
     refuse("new Pgque", [targetProblem(target), ...problemsOf(options, optionChecks)]);
-    const executor = isPool(target) || isClient(target) ? target : new Pool(poolConfig(target));
+    const queryable = isPool(target) || isClient(target) ? target : new Pool(poolConfig(target));
     const schema = new Schema(options.schema ?? defaultSchema);
     const connectionOptions = {
       prepare: options.prepare ?? false,
       retryForMs: options.retryForMs ?? 5000,
       callTimeoutMs: options.callTimeoutMs ?? 60_000,
-      telemetry: options.telemetry?.(addressOf(executor)),
+      telemetry: options.telemetry?.(addressOf(queryable)),
     };
-    super(new Connection(executor, schema, connectionOptions));
+    super(new Connection(queryable, schema, connectionOptions));
     this.#connectionOptions = connectionOptions;
-    this.#executor = executor;
+    this.#queryable = queryable;
     this.schema = schema.name;
     this.#schema = schema;
-    this.#ownsPool = executor !== target;
+    this.#ownsPool = queryable !== target;
     // an idle connection that breaks is replaced at the next use; without a listener it would end the process
     if (this.#ownsPool) this.pool.on("error", () => undefined);
   }
@@ -114,7 +114,7 @@ export class Pgque extends Operations implements AsyncDisposable {
    * const { totalCount, idleCount } = pgque.pool;
    */
   get pool(): Pool {
-    if (isPool(this.#executor)) return this.#executor;
+    if (isPool(this.#queryable)) return this.#queryable;
     throw new PgqueError("INVALID_OPTION", "expected a Pgque with a pool, got one that was made with a client", {
       hint: "Workers need several connections: give `new Pgque` a pool or a connection string",
     });
@@ -128,13 +128,13 @@ export class Pgque extends Operations implements AsyncDisposable {
    * await pgque.on(client).send(orders, { orderId: 42 });
    * client.release();
    */
-  on(executor: Executor): Operations {
+  on(queryable: Queryable): Operations {
     refuse("on", [
-      typeof field(executor, "query") === "function"
+      typeof field(queryable, "query") === "function"
         ? undefined
-        : `expected \`executor\` to be a client of \`pg\`, or something with a \`query\` like its own, got: ${show(executor)}`,
+        : `expected \`queryable\` to be a client of \`pg\`, or something with a \`query\` like its own, got: ${show(queryable)}`,
     ]);
-    return new Operations(new Connection(executor, this.#schema, this.#connectionOptions));
+    return new Operations(new Connection(queryable, this.#schema, this.#connectionOptions));
   }
 
   /**
@@ -149,7 +149,7 @@ export class Pgque extends Operations implements AsyncDisposable {
    * await pgque.inTransaction(tx).send(orders, { orderId: 44 }); // sent if and only if the transaction commits
    */
   inTransaction(tx: Transaction): TransactionOperations {
-    return this.on(executorOf(tx));
+    return this.on(queryableOf(tx));
   }
 
   /**

@@ -5,7 +5,7 @@ import {
   defineQueue,
   type AnyType,
   type Batch,
-  type Executor,
+  type Queryable,
   type Message,
   type Operations,
   type Pgque,
@@ -124,9 +124,9 @@ test("the functions among a queue's defaults are given its payload and type", ()
 });
 
 test("what pg offers runs statements, and inTransaction offers what belongs into a transaction", () => {
-  expectTypeOf<Client>().toExtend<Executor>();
-  expectTypeOf<PoolClient>().toExtend<Executor>();
-  expectTypeOf<Pool>().toExtend<Executor>();
+  expectTypeOf<Client>().toExtend<Queryable>();
+  expectTypeOf<PoolClient>().toExtend<Queryable>();
+  expectTypeOf<Pool>().toExtend<Queryable>();
   expectTypeOf<ReturnType<Pgque["on"]>>().toEqualTypeOf<Operations>();
   expectTypeOf<ReturnType<Pgque["inTransaction"]>>().not.toHaveProperty("maintain");
   expectTypeOf<Pgque>().toExtend<Operations>();

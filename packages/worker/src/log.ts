@@ -1,5 +1,5 @@
 import { inspect } from "node:util";
-import { printable, redact } from "@pgque/client/printed";
+import { sanitize, redact } from "@pgque/client/redact";
 
 /** Data of a log line. */
 export type Fields = Record<string, unknown>;
@@ -72,7 +72,7 @@ function write(level: string, message: string, fields?: Fields): void {
 /** What is written of a call: one line, whatever others have written into message and fields. */
 export function lineOf(level: string, message: string, fields: Fields = {}): string {
   const told = Object.entries(fields).map(([name, value]) => `${name}=${shown(value)}`);
-  return `pgque ${level}: ${printable(redact([message, ...told].join(" ")))}`;
+  return `pgque ${level}: ${sanitize(redact([message, ...told].join(" ")))}`;
 }
 
 function shown(value: unknown): string {

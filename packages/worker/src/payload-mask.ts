@@ -1,4 +1,4 @@
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 
 /** What stands where something of a payload stood. */
 const mask = "…";
@@ -60,7 +60,7 @@ export class PayloadMask {
   /** A sentence of a schema. */
   text(sentence: string): string {
     if (this.#isLarge) return mask;
-    const hidden = new Hidden(printable(sentence));
+    const hidden = new Hidden(sanitize(sentence));
     for (const one of [...this.#values, ...this.#keys]) hidden.hide(one);
     hidden.hideWords((word) => word.length > shortChars && !ownWords.has(word) && this.#all.includes(word));
     hidden.hideNumbers(this.#numbers);
@@ -69,7 +69,7 @@ export class PayloadMask {
 
   /** The place of an issue: keys that look like names stay, unless they are a value too. */
   path(path: string): string {
-    const hidden = new Hidden(printable(path).replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, `["${mask}"]`));
+    const hidden = new Hidden(sanitize(path).replaceAll(/\["(?:[^"\\]|\\.)*"\]/g, `["${mask}"]`));
     for (const one of this.#values) if (one.text.length > shortChars) hidden.hide(one);
     return this.#sure(hidden.toString());
   }
@@ -88,7 +88,7 @@ interface Needle {
 
 /** A value as it is, as JSON has it and as a log shows it. */
 function needles(text: string): Needle[] {
-  const forms = new Set([text, JSON.stringify(text).slice(1, -1), printable(text)]);
+  const forms = new Set([text, JSON.stringify(text).slice(1, -1), sanitize(text)]);
   return Array.from(forms, (form) => ({ text: form, folded: fold(form) }));
 }
 

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import type { Client } from "pg";
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
 import { withDryRun } from "./install.ts";
 import type { DryFlags } from "../output/migration.ts";
@@ -55,7 +55,7 @@ async function contents(client: Client, quoted: string, schema: string): Promise
       where n.nspname = $1 and c.relkind = 'r'`,
     [schema],
   );
-  const shown = queues.slice(0, 10).map(({ name }) => printable(JSON.stringify(name)));
+  const shown = queues.slice(0, 10).map(({ name }) => sanitize(JSON.stringify(name)));
   if (queues.length > shown.length) shown.push(`${queues.length - shown.length} more`);
   const names =
     shown.length === 0

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 import { json } from "../output/json.ts";
 import { type NamedFinding, worstOf } from "./examine.ts";
 import type { Severity } from "./finding.ts";
@@ -11,9 +11,9 @@ export function textReport(findings: readonly NamedFinding[]): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
   const indent = " ".repeat("problem".length + width + 4);
   const lines = findings.flatMap(({ check, severity, found, why, mend = [] }) => [
-    `${label(severity)}  ${check.padEnd(width)}  ${printable(found)}`,
+    `${label(severity)}  ${check.padEnd(width)}  ${sanitize(found)}`,
     ...(why === undefined ? [] : [`${indent}why:  ${why}`]),
-    ...mend.map((statement, i) => `${indent}${i === 0 ? "mend: " : "      "}${terminated(printable(statement))}`),
+    ...mend.map((statement, i) => `${indent}${i === 0 ? "mend: " : "      "}${terminated(sanitize(statement))}`),
   ]);
   return `${lines.join("\n")}\n\n${summary(findings)}`;
 }

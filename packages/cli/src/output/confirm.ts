@@ -1,4 +1,4 @@
-import { printableLines } from "@pgque/client/printed";
+import { sanitizeLines } from "@pgque/client/redact";
 import { UsageError } from "./failure.ts";
 
 /** `--yes`: somebody has thought about it already. */
@@ -18,7 +18,7 @@ export async function confirm(describe: () => Promise<string>, flags: ConfirmFla
   requireTerminal(what);
   const prompts = await import("@clack/prompts");
   const answer = await prompts.confirm({
-    message: printableLines(`${what}\nGo on?`),
+    message: sanitizeLines(`${what}\nGo on?`),
     initialValue: false,
     output: process.stderr,
   });
@@ -31,7 +31,7 @@ export async function confirmByName(what: string, name: string, flags: ConfirmFl
   requireTerminal(what);
   const prompts = await import("@clack/prompts");
   const answer = await prompts.text({
-    message: printableLines(`${what}\nThere is no way back. Type ${name} to go on:`),
+    message: sanitizeLines(`${what}\nThere is no way back. Type ${name} to go on:`),
     output: process.stderr,
   });
   if (answer !== name)

@@ -1,4 +1,4 @@
-import { printableLines, redact } from "@pgque/client/printed";
+import { sanitizeLines, redact } from "@pgque/client/redact";
 
 /** The command was called wrongly: exit code 2 instead of 1. */
 export class UsageError extends Error {
@@ -17,7 +17,7 @@ export function explain(error: unknown, between: string = "\n  because: "): stri
     // an error of ours names its cause in its own message, maybe without the full stop
     if (!lines.some((said) => said.includes(line.replace(/\.$/, "")))) lines.push(line);
   }
-  return printableLines(redact(lines.join(between)));
+  return sanitizeLines(redact(lines.join(between)));
 }
 
 function causeOf(error: unknown): unknown {

@@ -1,4 +1,4 @@
-import { printableLines } from "@pgque/client/printed";
+import { sanitizeLines } from "@pgque/client/redact";
 
 /**
  * A value for a program to read: ids, which JavaScript's numbers cannot hold, are strings, times are ISO 8601 in UTC. A terminal may be given
@@ -12,5 +12,5 @@ export function json(value: unknown, indent = 2): string {
     (_name, member: unknown) => (typeof member === "bigint" ? String(member) : member),
     indent,
   );
-  return printableLines(text);
+  return sanitizeLines(text);
 }

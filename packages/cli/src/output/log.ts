@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import type { Fields, Logger } from "@pgque/worker";
-import { printable, redact } from "@pgque/client/printed";
+import { sanitize, redact } from "@pgque/client/redact";
 import { explain } from "./failure.ts";
 import { json } from "./json.ts";
 
@@ -10,7 +10,7 @@ export function lineLogger(write: (line: string) => void): Logger {
     (level: string) =>
     (message: string, fields: Fields = {}): void => {
       const shown = Object.entries(fields).map(([name, value]) => `${name}=${show(value)}`);
-      write(printable(redact(oneLine([new Date().toISOString(), level, message, ...shown].join(" ")))));
+      write(sanitize(redact(oneLine([new Date().toISOString(), level, message, ...shown].join(" ")))));
     };
   return {
     debug: () => undefined,

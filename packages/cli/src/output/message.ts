@@ -1,4 +1,4 @@
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 import { json } from "./json.ts";
 
 /** What is shown of a message, wherever it was found. */
@@ -25,5 +25,5 @@ export function messageLine(message: ShownMessage): string {
   // so that a type is one word, and an empty one is seen
   const typeWord = /^\S+$/.test(type) ? type : JSON.stringify(type);
   const parts = [createdAt.toISOString(), String(id), typeWord, json(payload, 0), ...rest];
-  return printable(parts.filter(Boolean).join("  "));
+  return sanitize(parts.filter(Boolean).join("  "));
 }

@@ -1,4 +1,4 @@
-import { printableLines } from "@pgque/client/printed";
+import { sanitizeLines } from "@pgque/client/redact";
 import type { Column } from "./table.ts";
 
 /** `--json`: for a program. */
@@ -38,7 +38,7 @@ export function printLine(text: string): Promise<void> {
 
 /** Prints what was done: the value for a program, the sentence for a person. */
 export async function printResult(flags: JsonFlags, value: unknown, sentence: string): Promise<void> {
-  if (!flags.json) return printLine(printableLines(sentence));
+  if (!flags.json) return printLine(sanitizeLines(sentence));
   const { json } = await import("./json.ts");
   return printLine(json(value));
 }

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import Table from "cli-table3";
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 
 /** One column: what stands above it, and what is shown of a row. Empty for null and undefined. */
 export interface Column<Row> {
@@ -28,7 +28,7 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
     chars: { ...chars, middle: "  " },
   });
-  for (const row of rows) made.push(columns.map(({ cell }) => printable(String(cell(row) ?? ""))));
+  for (const row of rows) made.push(columns.map(({ cell }) => sanitize(String(cell(row) ?? ""))));
   return made
     .toString()
     .split("\n")
@@ -40,6 +40,6 @@ export function table<Row>(columns: readonly Column<Row>[], rows: readonly Row[]
 export function facts(known: Record<string, string | number | null | undefined>): string {
   const width = Math.max(...Object.keys(known).map((name) => name.length));
   return Object.entries(known)
-    .map(([name, value]) => `${name.padEnd(width)}  ${printable(String(value ?? ""))}`.trimEnd())
+    .map(([name, value]) => `${name.padEnd(width)}  ${sanitize(String(value ?? ""))}`.trimEnd())
     .join("\n");
 }

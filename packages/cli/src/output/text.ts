@@ -1,4 +1,4 @@
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 
 /** The beginning of a text that is too long for a table. */
 export function shortened(text: string, charsMax = 60): string {
@@ -40,8 +40,8 @@ export function showTime(time: Date | null): string | null {
 
 /** As an argument for a shell: quoted when it has to be. */
 export function shellWord(text: string): string {
-  const shown = printable(text);
+  const shown = sanitize(text);
   // bash and zsh read the escapes between these
-  if (shown !== text) return `$'${printable(text.replaceAll(/[\\']/g, String.raw`\$&`))}'`;
+  if (shown !== text) return `$'${sanitize(text.replaceAll(/[\\']/g, String.raw`\$&`))}'`;
   return /^[\w./:@%+=,-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,4 +1,4 @@
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 import { showAge } from "../output/duration.ts";
 import { showBytes, showCount } from "../output/text.ts";
 import type { Line } from "./snapshot.ts";
@@ -17,7 +17,7 @@ const rate = (perSecond: number): string =>
 
 /** In the order in which they are shown. */
 export const columns: readonly Column[] = [
-  { key: "n", title: "queue", by: ({ queue }) => queue, show: ({ queue }) => printable(queue) },
+  { key: "n", title: "queue", by: ({ queue }) => queue, show: ({ queue }) => sanitize(queue) },
   { key: "c", title: "consumer", by: ({ consumer }) => consumer ?? "", show: consumerOf },
   {
     key: "d",
@@ -40,7 +40,7 @@ export const columns: readonly Column[] = [
 ];
 
 function consumerOf({ consumer, paused }: Line): string {
-  return `${consumer === null ? "(none)" : printable(consumer)}${paused ? " (paused)" : ""}`;
+  return `${consumer === null ? "(none)" : sanitize(consumer)}${paused ? " (paused)" : ""}`;
 }
 
 /** The lines by a column, the largest number or the first name first. */

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import stringWidth from "string-width";
-import { printable } from "@pgque/client/printed";
+import { sanitize } from "@pgque/client/redact";
 import { whoHolds } from "../horizon/describe.ts";
 import { showAge } from "../output/duration.ts";
 import { showCount } from "../output/text.ts";
@@ -30,7 +30,7 @@ export function render({ at, lines, holders }: Snapshot, view: View): string[] {
   const [header = "", ...body] = table(lines, view);
   const room = Math.max(1, view.height - top.length - 1 - bottom.length);
   const shown = body.length <= room ? body : [...body.slice(0, room - 1), `… ${body.length - room + 1} more`];
-  const clipped = [...top, header, ...shown, ...bottom].map((line) => clip(printable(line), view.width));
+  const clipped = [...top, header, ...shown, ...bottom].map((line) => clip(sanitize(line), view.width));
   return clipped
     .slice(0, view.height)
     .map((line, i) => (i === top.length ? styleText("inverse", line, { stream: process.stdout }) : line));

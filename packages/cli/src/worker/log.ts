@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import type { Fields, Logger } from "@pgque/worker";
 import type { DestinationStream } from "pino";
-import { printable, printableLines, redact } from "@pgque/client/printed";
+import { sanitize, sanitizeLines, redact } from "@pgque/client/redact";
 import { explain } from "../output/failure.ts";
 import { fieldName } from "../output/log.ts";
 import type { LogFlags } from "./log-flags.ts";
@@ -20,10 +20,10 @@ export async function workerLog(
       timestamp: pino.stdTimeFunctions.isoTime,
       formatters: { level: (level) => ({ level }) },
     },
-    format === "pretty" ? await prettyOutput(write) : { write: (line) => write(printableLines(line)) },
+    format === "pretty" ? await prettyOutput(write) : { write: (line) => write(sanitizeLines(line)) },
   );
   // what colors a line for people are control characters too: text of others is made harmless before, and begins no line of its own
-  const say: Say = format === "pretty" ? (text) => printable(redact(text)) : redact;
+  const say: Say = format === "pretty" ? (text) => sanitize(redact(text)) : redact;
   const line =
     (level: LogFlags["logLevel"]) =>
     (message: string, fields: Fields = {}): void => {

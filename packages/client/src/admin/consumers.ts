@@ -1,7 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
-import * as functions from "../functions/consumers.ts";
-import { purge, setPaused } from "../functions/queues.ts";
-import { consumerStatus } from "../functions/status.ts";
+import * as queries from "../queries/consumers.ts";
+import { purge, setPaused } from "../queries/queues.ts";
+import { consumerStatus } from "../queries/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { callChecks, name, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
 import type { ConsumerSettings, ConsumerStatus } from "./queue-status.ts";
@@ -36,7 +36,7 @@ export class Consumers {
   async settings(queue?: QueueRef, options: CallOptions = {}): Promise<ConsumerSettings[]> {
     refuse("consumers.settings", problemsOf(options, callChecks));
     const queueName = queue === undefined ? null : queueOf("consumers.settings", queue).name;
-    return functions.consumerSettings(this.#db, queueName, options.signal);
+    return queries.consumerSettings(this.#db, queueName, options.signal);
   }
 
   /**
@@ -51,7 +51,7 @@ export class Consumers {
     refuse("consumers.change", [name("consumer", consumer), ...problemsOf(changes, consumerChecks)]);
     const { onFailure, signal, ...limits } = changes;
     const words = { on_failure: onFailure, ...limitWords(limits) };
-    return functions.changeConsumer(this.#db, queueOf("consumers.change", queue).name, consumer, words, signal);
+    return queries.changeConsumer(this.#db, queueOf("consumers.change", queue).name, consumer, words, signal);
   }
 
   /**
@@ -70,7 +70,7 @@ export class Consumers {
       ...problemsOf(options, callChecks),
     ]);
     const place = position instanceof Date ? position.toISOString() : position;
-    return functions.seek(this.#db, queueOf("consumers.seek", queue).name, consumer, place, options.signal);
+    return queries.seek(this.#db, queueOf("consumers.seek", queue).name, consumer, place, options.signal);
   }
 
   /**

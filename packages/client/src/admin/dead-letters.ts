@@ -1,5 +1,5 @@
 import type { Connection } from "../connection/connection.ts";
-import * as functions from "../functions/dead-letters.ts";
+import * as queries from "../queries/dead-letters.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { problemsOf, refuse } from "../validation/options.ts";
 import {
@@ -29,7 +29,7 @@ export class DeadLetters {
    */
   async list(queue: QueueRef, options: ListDeadLettersOptions = {}): Promise<DeadLetter[]> {
     refuse("deadLetters.list", problemsOf(options, listChecks));
-    return functions.listDeadLetters(this.#db, queueOf("deadLetters.list", queue).name, options);
+    return queries.listDeadLetters(this.#db, queueOf("deadLetters.list", queue).name, options);
   }
 
   /**
@@ -42,7 +42,7 @@ export class DeadLetters {
    */
   async redrive(queue: QueueRef, options: RedriveOptions): Promise<number> {
     refuse("deadLetters.redrive", [...problemsOf(options, purgeChecks), scopeProblem(options)]);
-    return functions.redrive(this.#db, queueOf("deadLetters.redrive", queue).name, options);
+    return queries.redrive(this.#db, queueOf("deadLetters.redrive", queue).name, options);
   }
 
   /**
@@ -54,6 +54,6 @@ export class DeadLetters {
    */
   async purge(queue: QueueRef, options: PurgeDeadLettersOptions): Promise<number> {
     refuse("deadLetters.purge", [...problemsOf(options, purgeChecks), scopeProblem(options)]);
-    return functions.purgeDeadLetters(this.#db, queueOf("deadLetters.purge", queue).name, options);
+    return queries.purgeDeadLetters(this.#db, queueOf("deadLetters.purge", queue).name, options);
   }
 }

@@ -1,5 +1,5 @@
 import type { Connection } from "../connection/connection.ts";
-import * as functions from "../functions/messages.ts";
+import * as queries from "../queries/messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { id as idCheck } from "../receive/settle-options.ts";
 import { callChecks, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
@@ -31,7 +31,7 @@ export class Messages {
    */
   async peek(queue: QueueRef, options: PeekOptions = {}): Promise<PeekedMessage[]> {
     refuse("messages.peek", problemsOf(options, peekChecks));
-    return functions.peek(this.#db, queueOf("messages.peek", queue).name, options);
+    return queries.peek(this.#db, queueOf("messages.peek", queue).name, options);
   }
 
   /**
@@ -46,7 +46,7 @@ export class Messages {
    */
   async follow(queue: QueueRef, options: FollowOptions = {}): Promise<FollowedPage> {
     refuse("messages.follow", problemsOf(options, followChecks));
-    return functions.follow(this.#db, queueOf("messages.follow", queue).name, options);
+    return queries.follow(this.#db, queueOf("messages.follow", queue).name, options);
   }
 
   /**
@@ -60,6 +60,6 @@ export class Messages {
    */
   async find(queue: QueueRef, id: bigint, options: CallOptions = {}): Promise<FoundMessage[]> {
     refuse("messages.find", [idCheck("id", id), ...problemsOf(options, callChecks)]);
-    return functions.findMessage(this.#db, queueOf("messages.find", queue).name, id, options.signal);
+    return queries.findMessage(this.#db, queueOf("messages.find", queue).name, id, options.signal);
   }
 }

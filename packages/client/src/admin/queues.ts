@@ -1,6 +1,6 @@
 import type { Connection } from "../connection/connection.ts";
-import * as functions from "../functions/queues.ts";
-import { heldLocks, queueStatus, segmentStatus } from "../functions/status.ts";
+import * as queries from "../queries/queues.ts";
+import { heldLocks, queueStatus, segmentStatus } from "../queries/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { queueChecks, sqlOptions, type QueueOptions } from "../queue/queue-options.ts";
 import { delayMs } from "../send/send-options.ts";
@@ -128,7 +128,7 @@ export class Queues {
    */
   async settings(queue: QueueRef, options: CallOptions = {}): Promise<QueueSettings> {
     refuse("queues.settings", problemsOf(options, callChecks));
-    return functions.queueSettings(this.#db, queueOf("queues.settings", queue).name, options.signal);
+    return queries.queueSettings(this.#db, queueOf("queues.settings", queue).name, options.signal);
   }
 
   /**
@@ -142,7 +142,7 @@ export class Queues {
    */
   async change(queue: QueueRef, changes: QueueChanges, options: CallOptions = {}): Promise<boolean> {
     refuse("queues.change", [...problemsOf(changes, nullable(queueChecks)), ...problemsOf(options, callChecks)]);
-    return functions.changeQueue(this.#db, queueOf("queues.change", queue).name, sqlOptions(changes), options.signal);
+    return queries.changeQueue(this.#db, queueOf("queues.change", queue).name, sqlOptions(changes), options.signal);
   }
 
   /**
@@ -154,7 +154,7 @@ export class Queues {
    */
   async pause(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
     refuse("queues.pause", problemsOf(options, callChecks));
-    return functions.setPaused(this.#db, queueOf("queues.pause", queue).name, null, true, options.signal);
+    return queries.setPaused(this.#db, queueOf("queues.pause", queue).name, null, true, options.signal);
   }
 
   /**
@@ -166,7 +166,7 @@ export class Queues {
    */
   async resume(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
     refuse("queues.resume", problemsOf(options, callChecks));
-    return functions.setPaused(this.#db, queueOf("queues.resume", queue).name, null, false, options.signal);
+    return queries.setPaused(this.#db, queueOf("queues.resume", queue).name, null, false, options.signal);
   }
 
   /**
@@ -179,7 +179,7 @@ export class Queues {
    */
   async purge(queue: QueueRef, options: CallOptions = {}): Promise<number> {
     refuse("queues.purge", problemsOf(options, callChecks));
-    return functions.purge(this.#db, queueOf("queues.purge", queue).name, null, options.signal);
+    return queries.purge(this.#db, queueOf("queues.purge", queue).name, null, options.signal);
   }
 
   /**
@@ -195,7 +195,7 @@ export class Queues {
     refuse("queues.deliverDelayed", problemsOf(options, deliverChecks));
     const { until = null, withinMs = null, consumer = null, signal } = options;
     const bounds = { until, withinMs, consumer };
-    return functions.deliverDelayed(this.#db, queueOf("queues.deliverDelayed", queue).name, bounds, signal);
+    return queries.deliverDelayed(this.#db, queueOf("queues.deliverDelayed", queue).name, bounds, signal);
   }
 
   /**
@@ -209,6 +209,6 @@ export class Queues {
   async drop(queue: QueueRef, options: DropOptions = {}): Promise<boolean> {
     refuse("queues.drop", problemsOf(options, dropChecks));
     const { force = false, signal } = options;
-    return functions.dropQueue(this.#db, queueOf("queues.drop", queue).name, force, signal);
+    return queries.dropQueue(this.#db, queueOf("queues.drop", queue).name, force, signal);
   }
 }

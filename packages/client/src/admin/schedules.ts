@@ -1,6 +1,6 @@
 import { untilAborted } from "../connection/abortable.ts";
 import type { Connection } from "../connection/connection.ts";
-import * as functions from "../functions/schedules.ts";
+import * as queries from "../queries/schedules.ts";
 import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { PgqueError } from "../errors/errors.ts";
@@ -70,7 +70,7 @@ export class Schedules {
       priority: sent.priority,
       key: sent.key,
     });
-    return functions.setSchedule(this.#db, { name, queue: target.name, cron, payload: json, options: words }, signal);
+    return queries.setSchedule(this.#db, { name, queue: target.name, cron, payload: json, options: words }, signal);
   }
 
   /**
@@ -108,7 +108,7 @@ export class Schedules {
    */
   async remove(name: string, options: CallOptions = {}): Promise<boolean> {
     refuse("schedules.remove", [nameCheck("name", name), ...problemsOf(options, callChecks)]);
-    return functions.removeSchedule(this.#db, name, options.signal);
+    return queries.removeSchedule(this.#db, name, options.signal);
   }
 
   /**
@@ -120,7 +120,7 @@ export class Schedules {
   async list(queue?: QueueRef, options: CallOptions = {}): Promise<Schedule[]> {
     refuse("schedules.list", problemsOf(options, callChecks));
     const queueName = queue === undefined ? null : queueOf("schedules.list", queue).name;
-    return functions.listSchedules(this.#db, queueName, options.signal);
+    return queries.listSchedules(this.#db, queueName, options.signal);
   }
 
   /**
@@ -141,11 +141,11 @@ export class Schedules {
         : `expected \`fireAt\` to be a valid Date, got: ${show(fireAt)}`,
       ...problemsOf(options, callChecks),
     ]);
-    return functions.fireSchedule(this.#db, name, fireAt, options.signal);
+    return queries.fireSchedule(this.#db, name, fireAt, options.signal);
   }
 
   async #enable(name: string, enabled: boolean, { signal }: CallOptions): Promise<boolean> {
-    const changed = await functions.enableSchedule(this.#db, name, enabled, signal);
+    const changed = await queries.enableSchedule(this.#db, name, enabled, signal);
     if (changed !== null) return changed;
     throw new PgqueError("INVALID_ARGUMENT", `schedule not found: ${show(name)}`, {
       hint: "`pgque.schedules.list()` has those that the role may see",

@@ -1,8 +1,8 @@
 import { Client, type ClientBase, type Pool } from "pg";
-import type { Executor } from "../transaction/executor.ts";
+import type { Queryable } from "../transaction/queryable.ts";
 import { field } from "../validation/field.ts";
 
-/** Where an executor's database is. Never holds a user's password. */
+/** Where an queryable's database is. Never holds a user's password. */
 export interface Address {
   host?: string;
   port?: number;
@@ -10,10 +10,10 @@ export interface Address {
 }
 
 /** The address of a pool or client, as far as it says. */
-export function addressOf(executor: Executor): Address {
+export function addressOf(queryable: Queryable): Address {
   try {
     // a client knows what became of connection string, options and PG* variables; making one connects to nothing
-    return pick(isPool(executor) ? new Client(executor.options) : executor);
+    return pick(isPool(queryable) ? new Client(queryable.options) : queryable);
   } catch {
     return {};
   }

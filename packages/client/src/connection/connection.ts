@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { databaseError, type Failed } from "../errors/database-error.ts";
 import { isPgqueError, PgqueError } from "../errors/errors.ts";
 import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Executor, Statement } from "../transaction/executor.ts";
-import type { WaitingStatement } from "../transaction/in-turn.ts";
+import type { Queryable, Statement } from "../transaction/queryable.ts";
+import type { WaitingStatement } from "../transaction/serialize.ts";
 import { untilAborted } from "./abortable.ts";
 import { addressOf, isPool } from "./address.ts";
 import { Borrowed, NotConnected } from "./borrowed.ts";
 import { inSuitableTransaction } from "./own-transaction.ts";
-import { mayRepeat, repeating } from "./repeat.ts";
+import { mayRetry, retrying } from "./retry.ts";
 import type { Schema } from "./schema.ts";
 import { TimeLimit } from "./time-limit.ts";
 
@@ -21,7 +21,7 @@ export interface Call {
   queue?: string;
   consumer?: string;
   /** Whether running it twice is as good as running it once: then it is run again also when it is not known whether it took effect. */
-  repeatable?: boolean;
+  idempotent?: boolean;
   signal?: AbortSignal | undefined;
 }
 
@@ -36,14 +36,14 @@ export interface ConnectionOptions {
   telemetry?: Telemetry | undefined;
 }
 
-/** An executor and the schema it is to use: runs the statements of functions/ and explains their failures. */
+/** An queryable and the schema it is to use: runs the statements of functions/ and explains their failures. */
 export class Connection {
-  readonly #executor: Executor;
+  readonly #queryable: Queryable;
   readonly #schema: Schema;
   readonly #options: ConnectionOptions;
 
-  constructor(executor: Executor, schema: Schema, options: ConnectionOptions) {
-    this.#executor = executor;
+  constructor(queryable: Queryable, schema: Schema, options: ConnectionOptions) {
+    this.#queryable = queryable;
     this.#schema = schema;
     this.#options = options;
   }
@@ -65,19 +65,19 @@ export class Connection {
 
   /** Whether each statement is a transaction of its own, and not a part of the caller's. */
   get commitsEachStatement(): boolean {
-    return isPool(this.#executor);
+    return isPool(this.#queryable);
   }
 
   /** The rows of a statement. `text` is given the schema's quoted name. */
   async rows(text: (schema: string) => string, values: unknown[], call: Call = {}): Promise<Row[]> {
-    const { repeatable = false, signal } = call;
+    const { idempotent = false, signal } = call;
     signal?.throwIfAborted();
     // a first connection that fails is more likely a wrong address than a failover
     const again = (error: unknown): boolean =>
-      this.commitsEachStatement && this.#schema.wasFound && mayRepeat(error, repeatable);
+      this.commitsEachStatement && this.#schema.wasFound && mayRetry(error, idempotent);
     const limit = new TimeLimit(this.#options.callTimeoutMs, signal);
     try {
-      return await repeating(() => this.#run(text, values, call, limit), this.#options.retryForMs, again, limit);
+      return await retrying(() => this.#run(text, values, call, limit), this.#options.retryForMs, again, limit);
     } finally {
       limit.end();
     }
@@ -89,10 +89,10 @@ export class Connection {
    * @throws PgqueError DATABASE_UNREACHABLE, ACCESS_DENIED, CLOSED; INVALID_OPTION when there is no pool
    */
   async borrow(signal?: AbortSignal): Promise<Borrowed> {
-    if (!isPool(this.#executor))
+    if (!isPool(this.#queryable))
       throw new PgqueError("INVALID_OPTION", "expected a Pgque with a pool, got one without");
     try {
-      return await Borrowed.take(this.#executor, signal);
+      return await Borrowed.take(this.#queryable, signal);
     } catch (cause) {
       const why = (cause as NotConnected).cause;
       throw signal?.aborted && why === signal.reason ? why : this.#explained(why, { connecting: true });
@@ -115,11 +115,11 @@ export class Connection {
     return row && Object.values(row)[0];
   }
 
-  #query(statement: Statement, limit: TimeLimit): ReturnType<Executor["query"]> {
+  #query(statement: Statement, limit: TimeLimit): ReturnType<Queryable["query"]> {
     const { signal } = limit;
-    if (isPool(this.#executor)) return inSuitableTransaction(this.#executor, statement, signal);
+    if (isPool(this.#queryable)) return inSuitableTransaction(this.#queryable, statement, signal);
     const waiting: WaitingStatement = { ...statement, signal };
-    return limit.untilOver(this.#executor.query(waiting));
+    return limit.untilOver(this.#queryable.query(waiting));
   }
 
   async #run(
@@ -154,7 +154,7 @@ export class Connection {
 
   /** It is shared by all who wait for it, so no signal of a caller ends it. */
   #lookForSchema(): Promise<string> {
-    return this.#schema.quoted(this.#executor, async (statement) => {
+    return this.#schema.quoted(this.#queryable, async (statement) => {
       const limit = new TimeLimit(this.#options.callTimeoutMs, undefined);
       try {
         return await this.#query(statement, limit);
@@ -167,7 +167,7 @@ export class Connection {
   }
 
   #explained(cause: unknown, about: Omit<Failed, "address" | "schema">): unknown {
-    return databaseError(cause, { address: addressOf(this.#executor), schema: this.#schema.name, ...about });
+    return databaseError(cause, { address: addressOf(this.#queryable), schema: this.#schema.name, ...about });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from "pg";
-import type { Statement } from "../transaction/executor.ts";
+import type { Statement } from "../transaction/queryable.ts";
 import { field } from "../validation/field.ts";
 import { pooledQuery, type Result } from "./abortable.ts";
 

@@ -2,14 +2,14 @@ import { installedVersion, isOlder, quoteIdentifier, schemaVersion, serves, type
 import { addressOf, showAddress } from "./address.ts";
 import { installCommand, notInstalled } from "../errors/database-error.ts";
 import { PgqueError } from "../errors/errors.ts";
-import type { Executor, Statement } from "../transaction/executor.ts";
+import type { Queryable, Statement } from "../transaction/queryable.ts";
 
 /** The schema that the SQL functions are in: looked for and checked once, at first use. */
 export class Schema {
   readonly name: string;
   #quoted: string | undefined;
   // one check at a time per connection; to wait for another connection's could wait for a lock that the waiter holds
-  readonly #checks = new WeakMap<Executor, Promise<string>>();
+  readonly #checks = new WeakMap<Queryable, Promise<string>>();
 
   constructor(name: string) {
     this.name = name;
@@ -21,18 +21,18 @@ export class Schema {
   }
 
   /**
-   * The same, looked for unless it is known. `run`: runs a statement on the executor.
+   * The same, looked for unless it is known. `run`: runs a statement on the queryable.
    *
    * @throws PgqueError SCHEMA_NOT_INSTALLED, SCHEMA_VERSION
    */
-  async quoted(executor: Executor, run: (statement: Statement) => ReturnType<Executor["query"]>): Promise<string> {
+  async quoted(queryable: Queryable, run: (statement: Statement) => ReturnType<Queryable["query"]>): Promise<string> {
     if (this.#quoted !== undefined) return this.#quoted;
-    let check = this.#checks.get(executor);
+    let check = this.#checks.get(queryable);
     if (check === undefined) {
-      check = this.#check(executor, { query: (text, values = []) => run({ text, values }) }).finally(() =>
-        this.#checks.delete(executor),
+      check = this.#check(queryable, { query: (text, values = []) => run({ text, values }) }).finally(() =>
+        this.#checks.delete(queryable),
       );
-      this.#checks.set(executor, check);
+      this.#checks.set(queryable, check);
     }
     return check;
   }
@@ -47,20 +47,20 @@ export class Schema {
     this.#quoted = undefined;
   }
 
-  async #check(executor: Executor, client: SqlClient): Promise<string> {
+  async #check(queryable: Queryable, client: SqlClient): Promise<string> {
     const found = await installedVersion(client, { schema: this.name });
     if (found === null) {
-      const address = addressOf(executor);
+      const address = addressOf(queryable);
       throw notInstalled(showAddress(address), this.name, { ...address, schema: this.name });
     }
-    if (!serves(found, schemaVersion)) throw this.#otherVersion(executor, found);
+    if (!serves(found, schemaVersion)) throw this.#otherVersion(queryable, found);
     this.#quoted = await quoteIdentifier(client, this.name);
     return this.#quoted;
   }
 
-  #otherVersion(executor: Executor, found: string): PgqueError {
+  #otherVersion(queryable: Queryable, found: string): PgqueError {
     const older = isOlder(found, schemaVersion);
-    const address = addressOf(executor);
+    const address = addressOf(queryable);
     return new PgqueError(
       "SCHEMA_VERSION",
       `expected schema ${JSON.stringify(this.name)} in the database at ${showAddress(address)} to be of version ${schemaVersion}, found version ${found}`,

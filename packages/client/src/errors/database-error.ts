@@ -1,5 +1,5 @@
 import { type Address, showAddress } from "../connection/address.ts";
-import { origins, type Origin } from "./origin.ts";
+import { unwrapped, type UnwrappedError } from "./unwrap-error.ts";
 import { codeOfConnect, codeOfStatement } from "./sqlstates.ts";
 import { isPgqueError, PgqueError, type PgqueErrorCode, type PgqueErrorDetails } from "./errors.ts";
 
@@ -14,7 +14,7 @@ export interface Failed {
 }
 
 /** A failure, taken apart. */
-interface Failure extends Origin {
+interface Failure extends UnwrappedError {
   /** The error as it was thrown. */
   cause: Error;
   where: string;
@@ -27,7 +27,7 @@ interface Failure extends Origin {
 export function databaseError(cause: unknown, about: Failed): unknown {
   if (!(cause instanceof Error) || isPgqueError(cause)) return cause;
   const { address, schema, connecting = false, ...names } = about;
-  for (const origin of origins(cause)) {
+  for (const origin of unwrapped(cause)) {
     const { sqlstate } = origin;
     const details = { ...address, schema, ...names, ...(sqlstate !== "" && { sqlstate }) };
     const failure = { ...origin, cause, where: showAddress(address), schema, connecting, details };
@@ -88,7 +88,7 @@ function codeOf({ connecting, sqlstate, severity, systemCode, syscall, message }
   return undefined;
 }
 
-/** Hints for those who call TypeScript, where the server's speak of SQL functions. */
+/** Hints for those who call TypeScript, where the server's speak of SQL queries. */
 const hints: Partial<Record<PgqueErrorCode, string>> = {
   QUEUE_NOT_FOUND: "Create it with `await pgque.ensure(queue)`",
   CONSUMER_NOT_FOUND: "Register it with `await pgque.subscribe(queue, consumer)`",

@@ -1,6 +1,6 @@
 import type { Connection } from "../connection/connection.ts";
 import type { OptionDifference } from "../errors/errors.ts";
-import { orNull } from "./values.ts";
+import { orNull } from "../queries/values.ts";
 
 /** An option of a queue or a consumer, as SQL calls it: `retentionMs` is `retention` there, in whatever unit. */
 function sqlName(option: string): string {
@@ -28,7 +28,7 @@ export async function optionDifferences(
     (s) =>
       `select "option", found::text from ${s}.option_differences(queue => $1, options => $2::text::jsonb, consumer => $3)`,
     [queue, JSON.stringify(Object.fromEntries(asked.map(([name]) => [sqlName(name), words[sqlName(name)]]))), consumer],
-    { queue, ...(consumer !== null && { consumer }), repeatable: true, signal },
+    { queue, ...(consumer !== null && { consumer }), idempotent: true, signal },
   );
   const found = new Map(rows.map((row) => [String(row["option"]), orNull(row["found"], String)]));
   return asked

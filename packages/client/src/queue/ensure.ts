@@ -1,8 +1,8 @@
 import { limitWords, type SubscribeOptions } from "../admin/subscribe-options.ts";
 import type { Connection } from "../connection/connection.ts";
-import * as consumers from "../functions/consumers.ts";
+import * as consumers from "../queries/consumers.ts";
 import { optionDifferences } from "../functions/differences.ts";
-import { createQueue } from "../functions/queues.ts";
+import { createQueue } from "../queries/queues.ts";
 import type { Queue } from "./define-queue.ts";
 import { differing, type Ensured, type EnsureOptions, type Subscribed } from "./ensured.ts";
 import { settingsOfNew, sqlOptions } from "./queue-options.ts";

@@ -139,7 +139,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
     if (id === null) return 0;
     refuse("nack", problemsOf(options, nackChecks));
     const { retryAfterMs = this.#retryAfterMs } = options;
-    return this.#inTurn(options, async () => {
+    return this.#serialize(options, async () => {
       const given = await this.#settler.nack(id, messageIds, { ...options, retryAfterMs });
       if (given > 0) this.#record(true, messageIds, "retried");
       return given;
@@ -159,7 +159,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   async snooze(messageIds: readonly bigint[], afterMs: number, options: CallOptions = {}): Promise<number> {
     const { id } = this;
     if (id === null) return 0;
-    return this.#inTurn(options, async () => {
+    return this.#serialize(options, async () => {
       const given = await this.#settler.snooze(id, messageIds, afterMs, options);
       if (given > 0) this.#record(true, messageIds, "snoozed");
       return given;
@@ -179,7 +179,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   async bury(messageIds: readonly bigint[], reason?: string | null, options: CallOptions = {}): Promise<number> {
     const { id } = this;
     if (id === null) return 0;
-    return this.#inTurn(options, async () => {
+    return this.#serialize(options, async () => {
       const buried = await this.#settler.bury(id, messageIds, reason, options);
       if (buried > 0) this.#record(true, messageIds, "dead");
       return buried;
@@ -197,7 +197,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    */
   async settle(options: SettleOptions = {}): Promise<boolean> {
     refuse("settle", settleProblems(options));
-    return this.#inTurn(options, () => this.#settle(options));
+    return this.#serialize(options, () => this.#settle(options));
   }
 
   async #settle(options: SettleOptions): Promise<boolean> {
@@ -226,7 +226,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    */
   async release(options: CallOptions = {}): Promise<boolean> {
     refuse("release", problemsOf(options, callChecks));
-    return this.#inTurn(options, async () => {
+    return this.#serialize(options, async () => {
       const open = new Set(this.open);
       if (open.size === 0) return !this.isLost;
       return this.#settle({ ...options, release: this.messages.map((m) => m.id).filter((id) => open.has(id)) });
@@ -263,7 +263,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * Settles after what was called before. On several connections answers come in any order, and whether it was an ack or a nack that settled
    * a message could not be told. Acks of some messages need not wait for each other.
    */
-  #inTurn<Result>({ signal }: CallOptions, call: () => Promise<Result>): Promise<Result> {
+  #serialize<Result>({ signal }: CallOptions, call: () => Promise<Result>): Promise<Result> {
     const before = ended(this.#turn, this.#acks);
     const result = untilAborted(before, signal).then(call);
     this.#turn = ended(before, result);

@@ -1,5 +1,5 @@
 import type { PgqueError } from "../errors/errors.ts";
-import type { ReceivedRow } from "../functions/receive-messages.ts";
+import type { ReceivedRow } from "../queries/receive-messages.ts";
 import { type Decoded, decodePayload } from "../payload/payload.ts";
 import type { Queue } from "../queue/define-queue.ts";
 

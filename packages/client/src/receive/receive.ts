@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { Connection } from "../connection/connection.ts";
-import { receiveMessages } from "../functions/receive-messages.ts";
+import { receiveMessages } from "../queries/receive-messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import type { MessageOf, MessageTypes } from "../queue/message-types.ts";
 import { problemsOf, refuse } from "../validation/options.ts";

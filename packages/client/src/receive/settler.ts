@@ -1,6 +1,6 @@
 import type { Connection } from "../connection/connection.ts";
-import * as receiving from "../functions/receiving.ts";
-import * as upkeep from "../functions/runtime.ts";
+import * as receiving from "../queries/receiving.ts";
+import * as upkeep from "../queries/runtime.ts";
 import { delayMs } from "../send/send-options.ts";
 import type { SettleOperation, Source } from "../telemetry/telemetry.ts";
 import { callChecks, integer, problemsOf, refuse, type CallOptions } from "../validation/options.ts";

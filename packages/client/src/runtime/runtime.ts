@@ -1,8 +1,8 @@
 import type { Borrowed } from "../connection/borrowed.ts";
 import type { Connection } from "../connection/connection.ts";
 import type { WorkerStatus } from "../admin/queue-status.ts";
-import * as functions from "../functions/runtime.ts";
-import { workerStatus } from "../functions/status.ts";
+import * as queries from "../queries/runtime.ts";
+import { workerStatus } from "../queries/status.ts";
 import type { Batch } from "../receive/batch.ts";
 import type { ReceiveOptions } from "../receive/receive-options.ts";
 import { receive, type Reading } from "../receive/receive.ts";
@@ -45,7 +45,7 @@ export class Runtime {
       session === undefined ? undefined : text("session", session),
       ...problemsOf(options, callChecks),
     ]);
-    return functions.heartbeat(this.#db, workers, ttlMs, session ?? null, options.signal);
+    return queries.heartbeat(this.#db, workers, ttlMs, session ?? null, options.signal);
   }
 
   /**
@@ -106,7 +106,7 @@ export class Runtime {
    */
   async holdSession(session: string): Promise<boolean> {
     refuse("holdSession", [text("session", session)]);
-    return functions.holdSession(this.#db, session);
+    return queries.holdSession(this.#db, session);
   }
 
   /**
@@ -121,7 +121,7 @@ export class Runtime {
    * session.release(true);
    */
   async raiseIdleFlag(queue: QueueRef): Promise<boolean> {
-    return functions.raiseIdleFlag(this.#db, queueOf("raiseIdleFlag", queue).name);
+    return queries.raiseIdleFlag(this.#db, queueOf("raiseIdleFlag", queue).name);
   }
 
   /**
@@ -131,7 +131,7 @@ export class Runtime {
    * await pgque.on(tx).runtime.lowerIdleFlag(orders);
    */
   async lowerIdleFlag(queue: QueueRef): Promise<boolean> {
-    return functions.lowerIdleFlag(this.#db, queueOf("lowerIdleFlag", queue).name);
+    return queries.lowerIdleFlag(this.#db, queueOf("lowerIdleFlag", queue).name);
   }
 
   /**
@@ -141,7 +141,7 @@ export class Runtime {
    * const soon = await pgque.runtime.hasOpenSenders(orders);
    */
   async hasOpenSenders(queue: QueueRef): Promise<boolean> {
-    return functions.hasOpenSenders(this.#db, queueOf("hasOpenSenders", queue).name);
+    return queries.hasOpenSenders(this.#db, queueOf("hasOpenSenders", queue).name);
   }
 
   /**
@@ -164,7 +164,7 @@ export class Runtime {
    */
   async deliverDue(options: CallOptions = {}): Promise<number> {
     refuse("deliverDue", problemsOf(options, callChecks));
-    return functions.deliverDue(this.#db, options.signal);
+    return queries.deliverDue(this.#db, options.signal);
   }
 
   /**
@@ -177,7 +177,7 @@ export class Runtime {
   async queuesToMaintain(queues: readonly QueueRef[], options: CallOptions = {}): Promise<Set<string>> {
     refuse("queuesToMaintain", problemsOf(options, callChecks));
     const names = queues.map((queue) => queueOf("queuesToMaintain", queue).name);
-    return functions.queuesToMaintain(this.#db, names, options.signal);
+    return queries.queuesToMaintain(this.#db, names, options.signal);
   }
 
   /**
@@ -189,7 +189,7 @@ export class Runtime {
    */
   async maintainQueue(queue: QueueRef, options: CallOptions = {}): Promise<number> {
     refuse("maintainQueue", problemsOf(options, callChecks));
-    return functions.maintainQueue(this.#db, queueOf("maintainQueue", queue).name, options.signal);
+    return queries.maintainQueue(this.#db, queueOf("maintainQueue", queue).name, options.signal);
   }
 
   /**
@@ -201,7 +201,7 @@ export class Runtime {
    */
   async maintainShared(options: CallOptions = {}): Promise<number> {
     refuse("maintainShared", problemsOf(options, callChecks));
-    return functions.maintainShared(this.#db, options.signal);
+    return queries.maintainShared(this.#db, options.signal);
   }
 
   /**
@@ -213,7 +213,7 @@ export class Runtime {
    */
   async nextDueInMs(options: CallOptions = {}): Promise<number | null> {
     refuse("nextDueInMs", problemsOf(options, callChecks));
-    return functions.nextDueInMs(this.#db, options.signal);
+    return queries.nextDueInMs(this.#db, options.signal);
   }
 
   /**
@@ -225,7 +225,7 @@ export class Runtime {
    */
   async maxRetries(queue: QueueRef, options: CallOptions = {}): Promise<number> {
     refuse("maxRetries", problemsOf(options, callChecks));
-    return functions.maxRetries(this.#db, queueOf("maxRetries", queue).name, options.signal);
+    return queries.maxRetries(this.#db, queueOf("maxRetries", queue).name, options.signal);
   }
 
   /**
@@ -236,6 +236,6 @@ export class Runtime {
    */
   async now(options: CallOptions = {}): Promise<Date> {
     refuse("now", problemsOf(options, callChecks));
-    return new Date(await functions.nowMs(this.#db, options.signal));
+    return new Date(await queries.nowMs(this.#db, options.signal));
   }
 }

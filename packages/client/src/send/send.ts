@@ -1,6 +1,6 @@
 import { untilAborted } from "../connection/abortable.ts";
 import type { Connection } from "../connection/connection.ts";
-import * as functions from "../functions/sending.ts";
+import * as queries from "../queries/sending.ts";
 import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
 import { problemsOf, refuse, show } from "../validation/options.ts";
@@ -41,8 +41,8 @@ function sendText(
   { signal, ...options }: SendOptions,
 ): Promise<bigint> {
   const { all } = encodeSendOptions(queue.name, options);
-  const repeatable = options.dedupeKey !== undefined && outlivesTries(db, options.dedupeTtlMs);
-  return functions.send(db, { queue: queue.name, type, payload, options: all, repeatable }, signal);
+  const idempotent = options.dedupeKey !== undefined && outlivesTries(db, options.dedupeTtlMs);
+  return queries.send(db, { queue: queue.name, type, payload, options: all, idempotent }, signal);
 }
 
 /** Many messages in one statement: their ids in the order of the payloads. */
@@ -90,9 +90,9 @@ function sendBatch(
   { signal, ...options }: SendManyOptions,
 ): Promise<bigint[]> {
   const { headers, rest } = encodeSendOptions(queue.name, options);
-  const repeatable =
+  const idempotent =
     options.dedupeKeys !== undefined && !options.dedupeKeys.includes(null) && outlivesTries(db, options.dedupeTtlMs);
-  return functions.sendBatch(db, { queue: queue.name, type, payloads, headers, options: rest, repeatable }, signal);
+  return queries.sendBatch(db, { queue: queue.name, type, payloads, headers, options: rest, idempotent }, signal);
 }
 
 /** Whether a dedupe key counts until the last try of a call is over, for which there is as much time again. */

@@ -1,5 +1,5 @@
 import type { Connection } from "../connection/connection.ts";
-import { peekSent } from "../functions/testing.ts";
+import { peekSent } from "../queries/testing.ts";
 import { decodePayload } from "../payload/payload.ts";
 import type { Queue } from "../queue/define-queue.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
@@ -36,7 +36,7 @@ export interface SentOptions<Type extends string = string> extends CallOptions {
 export const sentChecks: Record<keyof SentOptions, Check> = {
   type: text,
   key: text,
-  // what it is made of says `executorOf`
+  // what it is made of says `queryableOf`
   transaction: () => undefined,
   ...callChecks,
 };

@@ -4,12 +4,12 @@ import type { ClientBase, Pool, PoolConfig } from "pg";
 import { isClient } from "../connection/address.ts";
 import { Connection } from "../connection/connection.ts";
 import { Schema } from "../connection/schema.ts";
-import { purgeAll } from "../functions/testing.ts";
+import { purgeAll } from "../queries/testing.ts";
 import { Pgque, type PgqueOptions } from "../pgque.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
-import type { Executor } from "../transaction/executor.ts";
-import { executorOf } from "../transaction/in-transaction.ts";
+import type { Queryable } from "../transaction/queryable.ts";
+import { queryableOf } from "../transaction/in-transaction.ts";
 import { field } from "../validation/field.ts";
 import { object, problemsOf, refuse } from "../validation/options.ts";
 import { readSent, sentChecks, type SentMessageOf, type SentOptions } from "./sent.ts";
@@ -43,14 +43,14 @@ export async function testPgque(
   ]);
   const schema = randomSchema();
   const pgque = new Pgque(target, { ...options, schema });
-  const executor = isClient(target) ? target : pgque.pool;
+  const queryable = isClient(target) ? target : pgque.pool;
   try {
-    await onOneConnection(executor, (client) => install(client, { schema }));
+    await onOneConnection(queryable, (client) => install(client, { schema }));
   } catch (error) {
     await pgque.close();
     throw error;
   }
-  return new TestPgque(pgque, executor);
+  return new TestPgque(pgque, queryable);
 }
 
 /** A Pgque in a schema of its own. */
@@ -59,16 +59,16 @@ export class TestPgque implements AsyncDisposable {
   readonly pgque: Pgque;
   /** Name of the schema, not quoted. */
   readonly schema: string;
-  readonly #executor: Pool | ClientBase;
+  readonly #queryable: Pool | ClientBase;
   readonly #checked: Schema;
   /** The last message that each queue had when it was cleared: it is in its tables for a while. */
   #cleared: ReadonlyMap<string, bigint> = new Map();
   #dropped: Promise<void> | undefined;
 
-  constructor(pgque: Pgque, executor: Pool | ClientBase) {
+  constructor(pgque: Pgque, queryable: Pool | ClientBase) {
     this.pgque = pgque;
     this.schema = pgque.schema;
-    this.#executor = executor;
+    this.#queryable = queryable;
     this.#checked = new Schema(pgque.schema);
   }
 
@@ -90,7 +90,7 @@ export class TestPgque implements AsyncDisposable {
   ): Promise<SentMessageOf<Types, Type>[]> {
     refuse("sent", problemsOf(options, sentChecks));
     const known = queueOf("sent", queue);
-    const db = this.#on(options.transaction === undefined ? this.#executor : executorOf(options.transaction));
+    const db = this.#on(options.transaction === undefined ? this.#queryable : queryableOf(options.transaction));
     const messages = await readSent(db, known, this.#cleared.get(known.name) ?? 0n, options);
     // what was read is what the schemas of the queue say, which is what Types stands for
     return messages as unknown as SentMessageOf<Types, Type>[];
@@ -106,7 +106,7 @@ export class TestPgque implements AsyncDisposable {
    * await test.clear(); // before each test
    */
   async clear(): Promise<void> {
-    this.#cleared = await purgeAll(this.#on(this.#executor), this.schema);
+    this.#cleared = await purgeAll(this.#on(this.#queryable), this.schema);
   }
 
   /**
@@ -126,7 +126,7 @@ export class TestPgque implements AsyncDisposable {
   }
 
   async #drop(): Promise<void> {
-    await onOneConnection(this.#executor, async (client) => {
+    await onOneConnection(this.#queryable, async (client) => {
       await client.query(`drop schema if exists ${await quoteIdentifier(client, this.schema)} cascade`);
     });
     await this.pgque.close();
@@ -136,8 +136,8 @@ export class TestPgque implements AsyncDisposable {
     return this.drop();
   }
 
-  #on(executor: Executor): Connection {
-    return new Connection(executor, this.#checked, statementOptions);
+  #on(queryable: Queryable): Connection {
+    return new Connection(queryable, this.#checked, statementOptions);
   }
 }
 
@@ -147,12 +147,12 @@ function randomSchema(): string {
 }
 
 async function onOneConnection(
-  executor: Pool | ClientBase,
+  queryable: Pool | ClientBase,
   work: (client: SqlClient) => Promise<unknown>,
 ): Promise<void> {
-  const borrowed = isClient(executor) ? undefined : await executor.connect();
+  const borrowed = isClient(queryable) ? undefined : await queryable.connect();
   try {
-    await work(borrowed ?? executor);
+    await work(borrowed ?? queryable);
   } catch (error) {
     // it may be broken
     borrowed?.release(true);

@@ -1,5 +1,5 @@
 import { field } from "../validation/field.ts";
-import type { Executor } from "./executor.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** The `tx` of drizzle's `db.transaction`, on any Postgres driver. */
 export interface DrizzleTransaction {
@@ -11,7 +11,7 @@ export interface DrizzleTransaction {
 const entityKind = Symbol.for("drizzle:entityKind");
 
 /** Runs statements on a transaction of drizzle. A text: what is wrong with the handle; undefined: not one of this library. */
-export function drizzle(handle: unknown): Executor | string | undefined {
+export function drizzle(handle: unknown): Queryable | string | undefined {
   const kind = field(handle, "constructor");
   if (typeof kind !== "function" || !(entityKind in kind) || typeof field(handle, "execute") !== "function") {
     return undefined;

@@ -2,8 +2,8 @@ import { PgqueError } from "../errors/errors.ts";
 import { field } from "../validation/field.ts";
 import { show } from "../validation/options.ts";
 import { drizzle, type DrizzleTransaction } from "./drizzle.ts";
-import type { Executor } from "./executor.ts";
-import { inTurn } from "./in-turn.ts";
+import type { Queryable } from "./queryable.ts";
+import { serialize } from "./serialize.ts";
 import { knex, type KnexTransaction } from "./knex.ts";
 import { kysely, type KyselyTransaction } from "./kysely.ts";
 import { pg, type PgTransaction } from "./pg.ts";
@@ -24,7 +24,7 @@ export type Transaction =
 const libraries = [postgresJs, knex, kysely, drizzle, prisma, pg];
 
 /** One for a handle, so that statements of all its `inTransaction` take turns. */
-const executors = new WeakMap<object, Executor>();
+const queryables = new WeakMap<object, Queryable>();
 
 const expected =
   "expected the open transaction of pg, postgres.js, drizzle, kysely, knex or prisma, or an object with a `query` like that of pg";
@@ -35,15 +35,15 @@ const expected =
  * @throws PgqueError INVALID_OPTION for anything else, and for a pool or the root object of a library, whose statements would run outside of
  *   any transaction
  */
-export function executorOf(tx: Transaction): Executor {
-  const known = executors.get(tx);
+export function queryableOf(tx: Transaction): Queryable {
+  const known = queryables.get(tx);
   if (known !== undefined) return known;
-  const executor = inTurn(recognised(tx), tx);
-  executors.set(tx, executor);
-  return executor;
+  const queryable = serialize(recognised(tx), tx);
+  queryables.set(tx, queryable);
+  return queryable;
 }
 
-function recognised(tx: unknown): Executor {
+function recognised(tx: unknown): Queryable {
   const found = promised(tx) ?? ofLibrary(tx) ?? `got: ${show(tx)}`;
   if (typeof found !== "string") return found;
   const problem = `${expected}, ${found}`;
@@ -54,7 +54,7 @@ function promised(tx: unknown): string | undefined {
   return typeof field(tx, "then") === "function" ? "got a promise: `await` it" : undefined;
 }
 
-function ofLibrary(tx: unknown): Executor | string | undefined {
+function ofLibrary(tx: unknown): Queryable | string | undefined {
   for (const library of libraries) {
     const found = library(tx);
     if (found !== undefined) return found;

@@ -1,5 +1,5 @@
 import { field } from "../validation/field.ts";
-import type { Executor } from "./executor.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** The `trx` of Knex's `transaction`. */
 export interface KnexTransaction {
@@ -9,7 +9,7 @@ export interface KnexTransaction {
 }
 
 /** Runs statements on a transaction of Knex. A text: what is wrong with the handle; undefined: not one of this library. */
-export function knex(handle: unknown): Executor | string | undefined {
+export function knex(handle: unknown): Queryable | string | undefined {
   if (typeof handle !== "function" || typeof field(handle, "raw") !== "function") return undefined;
   if (typeof field(handle, "isCompleted") !== "function") {
     return typeof field(handle, "queryBuilder") === "function"

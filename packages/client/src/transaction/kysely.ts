@@ -1,5 +1,5 @@
 import { field } from "../validation/field.ts";
-import type { Executor } from "./executor.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** A `Transaction` or `ControlledTransaction` of Kysely, on any driver. */
 export interface KyselyTransaction {
@@ -9,7 +9,7 @@ export interface KyselyTransaction {
 }
 
 /** Runs statements on a transaction of Kysely. A text: what is wrong with the handle; undefined: not one of this library. */
-export function kysely(handle: unknown): Executor | string | undefined {
+export function kysely(handle: unknown): Queryable | string | undefined {
   const isTransaction = field(handle, "isTransaction");
   if (typeof field(handle, "executeQuery") !== "function" || typeof isTransaction !== "boolean") return undefined;
   if (!isTransaction) {

@@ -1,12 +1,12 @@
 import { isPool } from "../connection/address.ts";
 import { field } from "../validation/field.ts";
-import type { Executor } from "./executor.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** A `Client` or `PoolClient` of `pg` that holds a transaction, or an object that runs statements like one. Not a pool. */
-export type PgTransaction = Executor & { readonly totalCount?: never };
+export type PgTransaction = Queryable & { readonly totalCount?: never };
 
 /** Runs statements on a client of `pg`. A text: what is wrong with the handle; undefined: not one of this library. */
-export function pg(handle: unknown): Executor | string | undefined {
+export function pg(handle: unknown): Queryable | string | undefined {
   if (isPool(handle)) return "got a pool: pass the client that holds the transaction, from `await pool.connect()`";
-  return typeof field(handle, "query") === "function" ? (handle as Executor) : undefined;
+  return typeof field(handle, "query") === "function" ? (handle as Queryable) : undefined;
 }

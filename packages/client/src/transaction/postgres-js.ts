@@ -1,5 +1,5 @@
 import { field } from "../validation/field.ts";
-import type { Executor } from "./executor.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** What `sql.begin` or `savepoint` of postgres.js gives, or a connection reserved for a transaction by hand. */
 export type PostgresJsTransaction = PostgresJs & ({ savepoint: unknown } | { release(): void });
@@ -14,7 +14,7 @@ interface PostgresJs {
 }
 
 /** Runs statements on a transaction of postgres.js. A text: what is wrong with the handle; undefined: not one of this library. */
-export function postgresJs(handle: unknown): Executor | string | undefined {
+export function postgresJs(handle: unknown): Queryable | string | undefined {
   if (typeof handle !== "function" || typeof field(handle, "unsafe") !== "function") return undefined;
   if (typeof field(handle, "savepoint") !== "function" && typeof field(handle, "release") !== "function") {
     return "got postgres.js's `sql`: pass what `sql.begin(async (tx) => …)` gives";

@@ -1,5 +1,5 @@
 import { field } from "../validation/field.ts";
-import type { Executor } from "./executor.ts";
+import type { Queryable } from "./queryable.ts";
 
 /** The `tx` of Prisma's interactive `$transaction`. */
 export interface PrismaTransaction {
@@ -8,7 +8,7 @@ export interface PrismaTransaction {
 }
 
 /** Runs statements on a transaction of Prisma. A text: what is wrong with the handle; undefined: not one of this library. */
-export function prisma(handle: unknown): Executor | string | undefined {
+export function prisma(handle: unknown): Queryable | string | undefined {
   if (typeof field(handle, "$queryRawUnsafe") !== "function") return undefined;
   if (typeof field(handle, "$connect") === "function") {
     return "got Prisma's client: pass what `prisma.$transaction(async (tx) => …)` gives";

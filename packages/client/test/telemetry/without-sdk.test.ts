@@ -17,14 +17,14 @@ const separator = /^,[\w-]{12},$/;
 async function statementsOf(pgque: Pgque): Promise<unknown[]> {
   const statements: unknown[] = [];
   let batchId = "";
-  const executor = {
+  const queryable = {
     query(statement: Statement) {
       const own = (value: unknown): boolean => value === batchId || separator.test(String(value));
       statements.push([statement.text, statement.values?.map((value) => (own(value) ? "its own" : value))]);
       return client.query(statement);
     },
   };
-  const operations = pgque.on(executor);
+  const operations = pgque.on(queryable);
   await operations.send(orders, 1);
   await operations.send(orders, 2, { headers: { tenant: "a" } });
   await operations.sendMany(orders, [3, 4]);

@@ -4,7 +4,7 @@ import type * as kysely from "kysely";
 import type pg from "pg";
 import type postgres from "postgres";
 import { expectTypeOf, test } from "vitest";
-import type { Executor, Transaction } from "@pgque/client";
+import type { Queryable, Transaction } from "@pgque/client";
 import type { Prisma, PrismaClient } from "../../../../docs/examples/transactions/generated/prisma/client.ts";
 
 /** What a method gives to its callback. */
@@ -17,7 +17,7 @@ interface Tables {
 test("inTransaction takes what each library hands out for a transaction", () => {
   expectTypeOf<pg.PoolClient>().toExtend<Transaction>();
   expectTypeOf<pg.Client>().toExtend<Transaction>();
-  expectTypeOf<Executor>().toExtend<Transaction>();
+  expectTypeOf<Queryable>().toExtend<Transaction>();
   expectTypeOf<postgres.TransactionSql>().toExtend<Transaction>();
   expectTypeOf<postgres.TransactionSql<{ bigint: bigint }>>().toExtend<Transaction>();
   expectTypeOf<postgres.ReservedSql>().toExtend<Transaction>();

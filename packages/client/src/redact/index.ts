@@ -1,3 +1,3 @@
 export { isConnectionString } from "./connection-string.ts";
-export { printable, printableLines } from "./printable.ts";
+export { sanitize, sanitizeLines } from "./sanitize.ts";
 export { redact } from "./redact.ts";

@@ -12,7 +12,7 @@ export async function subscribe(
   const added = await db.value(
     (s) => `select ${s}.subscribe(queue => $1, consumer => $2, options => $3::text::jsonb) as value`,
     [queue, consumer, JSON.stringify(options)],
-    { queue, consumer, repeatable: true, signal },
+    { queue, consumer, idempotent: true, signal },
   );
   return Number(added) === 1;
 }
@@ -27,7 +27,7 @@ export async function skippedMessages(
   const skipped = await db.value(
     (s) => `select ${s}.skipped_messages(queue => $1, consumer => $2) as value`,
     [queue, consumer],
-    { queue, consumer, repeatable: true, signal },
+    { queue, consumer, idempotent: true, signal },
   );
   return Number(skipped);
 }
@@ -88,7 +88,7 @@ export async function consumerSettings(
              ${epochMs("created_at")} as created_ms
         from ${s}.consumer_settings(queue => $1)`,
     [queue],
-    { ...(queue !== null && { queue }), repeatable: true, signal },
+    { ...(queue !== null && { queue }), idempotent: true, signal },
   );
   return rows.map((row) => {
     const { mode, on_failure: onFailure = null, max_in_flight, rate_limit } = JSON.parse(String(row["settings"]));

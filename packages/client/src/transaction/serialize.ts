@@ -1,7 +1,7 @@
 import { addressOf } from "../connection/address.ts";
 import { PgqueError } from "../errors/errors.ts";
 import { show } from "../validation/options.ts";
-import type { Executor, Statement } from "./executor.ts";
+import type { Queryable, Statement } from "./queryable.ts";
 
 /** One that may have to wait for its turn, and is not sent when it was aborted meanwhile. */
 export interface WaitingStatement extends Statement {
@@ -12,14 +12,14 @@ export interface WaitingStatement extends Statement {
  * One statement at a time: a transaction has one connection, and drivers that queue for it warn about it (`pg` 8) or mean to refuse it
  * (`pg` 9). `handle`: what the caller gave, asked for its address.
  */
-export function inTurn(executor: Executor, handle: object): Executor {
+export function serialize(queryable: Queryable, handle: object): Queryable {
   let last: Promise<unknown> = Promise.resolve();
   return {
-    ...addressOf(handle as Executor),
+    ...addressOf(handle as Queryable),
     query({ signal, ...statement }: WaitingStatement) {
       const begun = last.then(() => {
         signal?.throwIfAborted();
-        return executor.query(statement);
+        return queryable.query(statement);
       });
       const result = begun.then(checked);
       last = result.catch(() => undefined);
@@ -29,7 +29,7 @@ export function inTurn(executor: Executor, handle: object): Executor {
 }
 
 /** Other libraries have a `query` too, that answers otherwise. */
-function checked(result: Awaited<ReturnType<Executor["query"]>>): Awaited<ReturnType<Executor["query"]>> {
+function checked(result: Awaited<ReturnType<Queryable["query"]>>): Awaited<ReturnType<Queryable["query"]>> {
   if (Array.isArray(result?.rows)) return result;
   throw new PgqueError(
     "INVALID_OPTION",

@@ -35,7 +35,7 @@ export async function peek(db: Connection, queue: string, options: PeekOptions):
       select message_id::text, attempt::text, "position", ${columns}
         from ${s}.peek(queue => $1, consumer => $2, after => $3, max_messages => $4::text::int)`,
     [queue, consumer ?? null, after ?? null, String(max)],
-    { queue, ...(consumer !== undefined && { consumer }), repeatable: true, signal },
+    { queue, ...(consumer !== undefined && { consumer }), idempotent: true, signal },
   );
   return rows.map(readPeeked);
 }
@@ -59,7 +59,7 @@ export async function follow(db: Connection, queue: string, options: FollowOptio
         left join lateral unnest(f.messages) with ordinality m on true
        order by m.ordinality`,
     [queue, after ?? null, String(max)],
-    { queue, repeatable: true, signal },
+    { queue, idempotent: true, signal },
   );
   return {
     messages: rows.filter((row) => row["message_id"] !== null).map(readPeeked),
@@ -79,7 +79,7 @@ export async function findMessage(
              ${epochMs("settled_at")} as settled_ms, ${epochMs("died_at")} as died_ms, reason, dead_letter_id::text, ${columns}
         from ${s}.find_message(queue => $1, message_id => $2::text::bigint)`,
     [queue, String(id)],
-    { queue, repeatable: true, signal },
+    { queue, idempotent: true, signal },
   );
   return rows.map((row) => ({
     id,

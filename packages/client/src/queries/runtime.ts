@@ -12,7 +12,7 @@ export async function heartbeat(
     (s) =>
       `select count(${s}.heartbeat(worker => w.name, ttl => $2::text::interval, session => $3)::text)::text from unnest($1::text::text[]) as w(name)`,
     [list(workers), milliseconds(ttlMs), session],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
 }
 
@@ -20,7 +20,7 @@ export async function extend(db: Connection, batchId: bigint, leaseMs: number, s
   const held = await db.value(
     (s) => `select ${s}.extend(batch_id => $1::text::bigint, lease => $2::text::interval) as value`,
     [String(batchId), milliseconds(leaseMs)],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return Number(held) === 1;
 }
@@ -34,7 +34,7 @@ export async function nextDueInMs(db: Connection, signal?: AbortSignal): Promise
   const ms = await db.value(
     (s) => `select (date_part('epoch', ${s}.next_due_at() - clock_timestamp()) * 1000)::bigint::text as value`,
     [],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return ms === null ? null : Number(ms);
 }
@@ -44,7 +44,7 @@ export async function nowMs(db: Connection, signal?: AbortSignal): Promise<numbe
   const ms = await db.value(
     () => `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint::text as value`,
     [],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return Number(ms);
 }
@@ -52,7 +52,7 @@ export async function nowMs(db: Connection, signal?: AbortSignal): Promise<numbe
 export async function maxRetries(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
   const max = await db.value((s) => `select ${s}.max_retries(queue => $1) as value`, [queue], {
     queue,
-    repeatable: true,
+    idempotent: true,
     signal,
   });
   return Number(max);
@@ -61,7 +61,7 @@ export async function maxRetries(db: Connection, queue: string, signal?: AbortSi
 export async function maintain(db: Connection, queue: string | null, signal?: AbortSignal): Promise<number> {
   const done = await db.value((s) => `select ${s}.maintain(queue => $1) as value`, [queue], {
     ...(queue !== null && { queue }),
-    repeatable: true,
+    idempotent: true,
     signal,
   });
   return Number(done);
@@ -86,17 +86,17 @@ export async function hasOpenSenders(db: Connection, queue: string): Promise<boo
 }
 
 export async function deliverDue(db: Connection, signal?: AbortSignal): Promise<number> {
-  return Number(await db.value((s) => `select ${s}.deliver_due() as value`, [], { repeatable: true, signal }));
+  return Number(await db.value((s) => `select ${s}.deliver_due() as value`, [], { idempotent: true, signal }));
 }
 
 export async function maintainShared(db: Connection, signal?: AbortSignal): Promise<number> {
-  return Number(await db.value((s) => `select ${s}.maintain_shared() as value`, [], { repeatable: true, signal }));
+  return Number(await db.value((s) => `select ${s}.maintain_shared() as value`, [], { idempotent: true, signal }));
 }
 
 export async function maintainQueue(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
   const done = await db.value((s) => `select ${s}.maintain_queue(queue => $1) as value`, [queue], {
     queue,
-    repeatable: true,
+    idempotent: true,
     signal,
   });
   return Number(done);
@@ -110,7 +110,7 @@ export async function queuesToMaintain(
   const rows = await db.rows(
     (s) => `select n.name from unnest(${s}.queues_to_maintain(queues => $1::text::text[])) as n(name)`,
     [list(queues)],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return new Set(rows.map(({ name }) => String(name)));
 }

@@ -41,7 +41,7 @@ export async function enableSchedule(
         from ${s}.schedules() s
        where s.name = $1`,
     [name, String(enabled)],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return row === undefined ? null : row["value"] === "1";
 }
@@ -54,7 +54,7 @@ export async function listSchedules(db: Connection, queue: string | null, signal
              ${epochMs("changed_at")} as changed_ms, ${epochMs("last_fired_at")} as fired_ms
         from ${s}.schedules(queue => $1)`,
     [queue],
-    { ...(queue !== null && { queue }), repeatable: true, signal },
+    { ...(queue !== null && { queue }), idempotent: true, signal },
   );
   return rows.map((row) => {
     const { headers = {}, priority = null, key = null } = JSON.parse(String(row["options"]));
@@ -86,7 +86,7 @@ export async function fireSchedule(
   const id = await db.value(
     (s) => `select ${s}.fire_schedule(name => $1, fire_at => $2::text::timestamptz)::text as value`,
     [name, fireAt.toISOString()],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return orNull(id, (value) => BigInt(String(value)));
 }

@@ -1,7 +1,7 @@
 import { field } from "../validation/field.ts";
 
 /** What there is to know of a failure, whatever a library made of it. */
-export interface Origin {
+export interface UnwrappedError {
   message: string;
   /** The server's hint, as the end of a sentence. */
   hint: string | undefined;
@@ -19,14 +19,14 @@ export interface Origin {
 const depthMax = 5;
 
 /** A failure as it was thrown, and what it was made of: drizzle has the driver's error as its cause, Prisma among its `meta`. */
-export function* origins(error: unknown): Generator<Origin> {
+export function* unwrapped(error: unknown): Generator<UnwrappedError> {
   for (let inner = error, depth = 0; depth < depthMax && typeof inner === "object" && inner !== null; depth++) {
-    yield originOf(inner);
+    yield unwrap(inner);
     inner = field(field(inner, "meta"), "driverAdapterError") ?? field(inner, "cause");
   }
 }
 
-function originOf(error: object): Origin {
+function unwrap(error: object): UnwrappedError {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : undefined;
   const code = textOf(error, "code") || textOf(first, "code");
   // Prisma's driver adapters keep the server's code beside their own word for it

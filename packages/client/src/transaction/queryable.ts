@@ -11,6 +11,6 @@ export interface Statement {
  * What runs statements: a `Pool`, `Client` or `PoolClient` of `pg`, or anything that answers like them. Ids and JSON come back as
  * text and are read by this client, columns by their place: type parsers do not matter, nor what columns are renamed to.
  */
-export interface Executor {
+export interface Queryable {
   query(statement: Statement): Promise<{ rows: Record<string, unknown>[] }>;
 }

@@ -10,7 +10,7 @@ export async function queueStatus(db: Connection, queue: string | null, signal?:
              sent_per_second::text, bytes::text, delayed::text, dead_letters::text, paused::text
         from ${s}.queue_status(queue => $1)`,
     [queue],
-    { ...(queue !== null && { queue }), repeatable: true, signal },
+    { ...(queue !== null && { queue }), idempotent: true, signal },
   );
   return rows.map((row) => ({
     name: String(row["queue_name"]),
@@ -32,7 +32,7 @@ export async function segmentStatus(db: Connection, queue: string, signal?: Abor
       select segment::text, is_current::text, bytes::text, array_to_json(waits_for)::text as waits_for
         from ${s}.segment_status(queue => $1)`,
     [queue],
-    { queue, repeatable: true, signal },
+    { queue, idempotent: true, signal },
   );
   return rows.map((row) => ({
     segment: Number(row["segment"]),
@@ -55,7 +55,7 @@ export async function heldLocks(
              waiting::text
         from ${s}.held_locks(queue => $1, longer_than => $2::text::interval)`,
     [queue, milliseconds(longerThanMs)],
-    { ...(queue !== null && { queue }), repeatable: true, signal },
+    { ...(queue !== null && { queue }), idempotent: true, signal },
   );
   return rows.map((row) => ({
     purpose: String(row["purpose"]) as HeldLock["purpose"],
@@ -83,7 +83,7 @@ export async function consumerStatus(
              ${epochMs("received_at")} as received_ms, received_per_second::text, expired::text, paused::text, estimated::text
         from ${s}.consumer_status(queue => $1)`,
     [queue],
-    { ...(queue !== null && { queue }), repeatable: true, signal },
+    { ...(queue !== null && { queue }), idempotent: true, signal },
   );
   return rows.map((row) => ({
     queue: String(row["queue_name"]),
@@ -105,7 +105,7 @@ export async function workerStatus(db: Connection, signal?: AbortSignal): Promis
   const rows = await db.rows(
     (s) => `select worker, ${epochMs("alive_until")} as alive_ms from ${s}.worker_status()`,
     [],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return rows.map((row) => ({ worker: String(row["worker"]), aliveUntil: date(row["alive_ms"]) }));
 }

@@ -104,7 +104,7 @@ export async function tellBegun(
     (s) =>
       `select ${s}.tell_begun(batch_id => $1::text::bigint, message_id => $2::text::bigint, alone => $3::text::boolean) as value`,
     [String(batchId), String(messageId), String(alone)],
-    { repeatable: true, signal },
+    { idempotent: true, signal },
   );
   return Number(told) === 1;
 }

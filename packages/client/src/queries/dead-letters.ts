@@ -34,7 +34,7 @@ export async function listDeadLetters(
              ${epochMs("created_at")} as created_ms, ${epochMs("died_at")} as died_ms
         from ${s}.dead_letters(queue => $1, ${filterArguments}, before_id => $7::text::bigint, max_messages => $8::text::int)`,
     [queue, ...filterValues(options), beforeId === undefined ? null : String(beforeId), String(max)],
-    { queue, repeatable: true, signal },
+    { queue, idempotent: true, signal },
   );
   return rows.map((row) => ({
     id: BigInt(String(row["id"])),

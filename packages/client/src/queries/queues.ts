@@ -11,7 +11,7 @@ export async function createQueue(
   const created = await db.value(
     (s) => `select ${s}.create_queue(queue => $1, options => $2::text::jsonb) as value`,
     [queue, JSON.stringify(options)],
-    { queue, repeatable: true, signal },
+    { queue, idempotent: true, signal },
   );
   return Number(created) === 1;
 }
@@ -43,7 +43,7 @@ export async function queueSettings(
       select settings::text, ${["rotation_period", "rotation_min_interval", "retention", "max_lag"].map(ms).join(", ")}
         from ${s}.queue_settings(queue => $1)`,
     [queue],
-    { queue, repeatable: true, signal },
+    { queue, idempotent: true, signal },
   );
   const settings: Record<string, never> = JSON.parse(String(row["settings"]));
   const given = (name: string): never | null => settings[name] ?? null;

@@ -42,7 +42,7 @@ export async function peekSent(
        where m.consumer is null and m.message_id > asked.after_id
        order by m.message_id`,
     [queue, String(afterId)],
-    { queue, repeatable: true, signal },
+    { queue, idempotent: true, signal },
   );
   return rows.map((row) => {
     const [id, type, payload, headers, priority, key, createdMs, dueMs, expiresMs] = Object.values(row);

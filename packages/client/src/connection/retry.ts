@@ -10,17 +10,17 @@ const firstWaitMs = 50;
 const longestWaitMs = 1000;
 
 /**
- * Whether a statement that failed may be run again. `repeatable`: running it twice is as good as running it once. Only a statement that is a
+ * Whether a statement that failed may be run again. `idempotent`: running it twice is as good as running it once. Only a statement that is a
  * transaction of its own; a part of the caller's is the caller's to repeat.
  */
-export function mayRepeat(error: unknown, repeatable: boolean): boolean {
+export function mayRetry(error: unknown, idempotent: boolean): boolean {
   if (!isPgqueError(error)) return passing.has(String(field(error, "code")));
   if (error.code === "DATABASE_UNREACHABLE" || error.code === "READ_ONLY") return true;
-  return error.code === "CONNECTION_LOST" && repeatable;
+  return error.code === "CONNECTION_LOST" && idempotent;
 }
 
 /** Calls until it succeeds, fails for good, or the time is up: then its last failure. Waits 50 ms doubling to a second, at least half of it. */
-export async function repeating<T>(
+export async function retrying<T>(
   call: () => Promise<T>,
   forMs: number,
   again: (error: unknown) => boolean,
