@@ -2,7 +2,7 @@ import type { DeadLetter, DeadLetterFilter } from "@pgque/client";
 import { Command } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
-import { inSteps, type Steps } from "../dead-letters/in-steps.ts";
+import { inBatches, type Steps } from "../dead-letters/in-batches.ts";
 import { given, id, idMax, ids, integer, withJson, withYes } from "../options.ts";
 import { confirm, type ConfirmFlags } from "../output/confirm.ts";
 import { timeOrAge } from "../output/duration.ts";
@@ -172,7 +172,7 @@ Examples:
         throw new UsageError(`expected --limit to be 1 or more, got: ${flags.limit}`);
       const result = (redriven: number) => ({ queue, redriven });
       const redriven = await withPgque(flags, "admin", (pgque) =>
-        inSteps(
+        inBatches(
           pgque,
           {
             ...stepsOf(queue, flags),
@@ -210,7 +210,7 @@ Examples:
           const which = flags.all ? "all" : "those that fit";
           return `This throws away ${which} of the ${counted(deadLetters, "dead letter")} of queue ${JSON.stringify(queue)}.`;
         }, flags);
-        return inSteps(
+        return inBatches(
           pgque,
           {
             ...stepsOf(queue, flags),

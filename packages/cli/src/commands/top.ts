@@ -90,10 +90,10 @@ async function top(flags: Flags): Promise<void> {
 }
 
 async function show(connection: Connection, sort: string, intervalMs: number, over: AbortSignal): Promise<void> {
-  const { showLive } = await import("../top/live.ts");
+  const { refresh } = await import("../top/refresh.ts");
   await connection.open();
   const title = `pgque top  ${connection.place}`;
-  await showLive({ title, intervalMs, sort, look: () => connection.look() }, over);
+  await refresh({ title, intervalMs, sort, look: () => connection.look() }, over);
 }
 
 async function printLines(connection: Connection, intervalMs: number, over: AbortSignal): Promise<void> {

@@ -26,7 +26,7 @@ export interface Steps {
  * @returns how many
  * @throws Stopped, or Error, which say how many it were before
  */
-export async function inSteps(pgque: Pgque, steps: Steps, flags: JsonFlags): Promise<number> {
+export async function inBatches(pgque: Pgque, steps: Steps, flags: JsonFlags): Promise<number> {
   const { queue, limit, step, done: what, take, result } = steps;
   const { deadLetters } = await pgque.queues.status(queue);
   // without an end, what dies while it runs would be taken as well, and what dies again again and again

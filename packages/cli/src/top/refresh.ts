@@ -8,7 +8,7 @@ import type { Snapshot } from "./snapshot.ts";
 import { render } from "./view.ts";
 
 /** What the screen shows, and how often. */
-export interface Live {
+export interface RefreshOptions {
   title: string;
   intervalMs: number;
   sort: string;
@@ -25,7 +25,7 @@ const statementTimeout = "57014";
 const keys = `q quit   r reverse   sort: ${columns.map(({ key, title }) => `${key} ${title}`).join("  ")}`;
 
 /** Shows a snapshot at every interval until the signal is aborted or somebody presses q. */
-export async function showLive({ title, intervalMs, sort, look }: Live, over: AbortSignal): Promise<void> {
+export async function refresh({ title, intervalMs, sort, look }: RefreshOptions, over: AbortSignal): Promise<void> {
   const quit = new AbortController();
   const signal = AbortSignal.any([over, quit.signal]);
   const view = { sort, isReversed: false, footer: keys };
