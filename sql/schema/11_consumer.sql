@@ -9,7 +9,7 @@ create table consumer (
   mode text not null check (mode in ('exclusive', 'shared', 'ordered')),
   -- what a failed message does to the lane of an ordered consumer: block it until it is tried again, or be skipped and come later
   on_failure text not null default 'block' check (on_failure in ('block', 'skip')),
-  -- limits, see 56_allowance.sql; null: none
+  -- limits, see 56_limits.sql; null: none
   max_in_flight int check (max_in_flight > 0),
   rate_limit int check (rate_limit > 0),
   rate_period interval not null default '1 s',

@@ -30,4 +30,4 @@ create type received_message as (
 );
 
 -- Up to where the batches of a cursor are finished: see 42_open_batches.sql.
-create type settled_line as (settled_before bigint, still_open bigint[]);
+create type settled_watermark as (settled_before bigint, still_open bigint[]);

@@ -1,7 +1,7 @@
 -- What waits for its time: messages sent with a delay, and retries. One store for all queues, so that a queue that delays nothing
 -- costs nothing.
 --
--- Messages due within an hour wait in "near", all others in "far" until that hour has come. Each of the two is a pair of tables;
+-- Messages due within an hour wait in "soon", all others in "later" until that hour has come. Each of the two is a pair of tables;
 -- a sequence says which of them takes inserts. Rows leave a table by being copied, and by DELETE only when a person will not wait
 -- (deliver_delayed): its log says how far it has been moved, see move_delayed. Once most of a table has been moved, the other one takes
 -- over, what is left is copied there and the table is truncated: a copying collector that writes each message about once more.
@@ -58,28 +58,28 @@ begin
 end
 $$;
 
-select create_delayed('delayed_near_0');
-select create_delayed('delayed_near_1');
-select create_delayed('delayed_far_0');
-select create_delayed('delayed_far_1');
+select create_delayed('delayed_soon_0');
+select create_delayed('delayed_soon_1');
+select create_delayed('delayed_later_0');
+select create_delayed('delayed_later_1');
 
 create function delayed_tables() returns text[]
 language sql
 immutable
-return '{delayed_near_0,delayed_near_1,delayed_far_0,delayed_far_1}'::text[];
+return '{delayed_soon_0,delayed_soon_1,delayed_later_0,delayed_later_1}'::text[];
 
 -- Which table of each store takes inserts, and since when: see segment_pointer.
-create sequence delayed_near_pointer minvalue 0;
-create sequence delayed_far_pointer minvalue 0;
-select setval('delayed_near_pointer', pointer_to(0)), setval('delayed_far_pointer', pointer_to(0));
+create sequence delayed_soon_pointer minvalue 0;
+create sequence delayed_later_pointer minvalue 0;
+select setval('delayed_soon_pointer', pointer_to(0)), setval('delayed_later_pointer', pointer_to(0));
 
--- What is due later than this from now waits in the far store.
-create function delayed_near_span() returns interval
+-- What is due later than this from now waits in the later store.
+create function delayed_soon_span() returns interval
 language sql
 immutable
 return interval '1 hour';
 
--- The table of a store (near, far) that takes inserts.
+-- The table of a store (soon, later) that takes inserts.
 create function delayed_table(store text) returns text
 language sql
 volatile

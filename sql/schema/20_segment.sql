@@ -68,9 +68,9 @@ begin
       -- messages that this cursor has passed over, ever, because they had expired
       expired bigint not null default 0,
       -- of that range these messages only, each at its attempt; null: all, each at its own
-      rest_ids bigint[],
-      rest_attempts smallint[],
-      rest_crashes smallint[],
+      remainder_ids bigint[],
+      remainder_attempts smallint[],
+      remainder_crashes smallint[],
       -- nothing is left of the window: the next receive need not look
       exhausted boolean not null default false,
       -- every batch of this (consumer, lane) before this n is finished, except those still_open names
@@ -83,7 +83,7 @@ begin
       lease_until timestamptz,
       -- the rest of an ordered batch, which is handed out to nobody before this time
       waits_until timestamptz,
-      -- of a consumer with a rate limit: see 56_allowance.sql
+      -- of a consumer with a rate limit: see 56_limits.sql
       rate_until timestamptz
     ) partition by list (segment);
     create index on {schema}.batch_%1$s (consumer_id, lane, n);
@@ -109,13 +109,13 @@ begin
     create sequence {schema}.batch_seq_%1$s maxvalue 134217727 cycle owned by {schema}.batch_%1$s.id;
     create sequence {schema}.segment_pointer_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
     create sequence {schema}.lock_attempts_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
-    create sequence {schema}.rest_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
+    create sequence {schema}.idle_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
   $ddl$), queue_id);
   perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(0));
   perform setval(relation(format('lock_attempts_%s', queue_id)), 0);
-  perform withhold(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,rest}'::text[]) as kind));
-  -- nothing has happened, and nothing is to be done: see 59_rest.sql
-  perform setval(relation(format('rest_%s', queue_id)), 4294967295 << 31);
+  perform withhold(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,idle}'::text[]) as kind));
+  -- nothing has happened, and nothing is to be done: see 59_idle.sql
+  perform setval(relation(format('idle_%s', queue_id)), 4294967295 << 31);
 end
 $$;
 

@@ -1,7 +1,7 @@
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
 -- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
 -- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
--- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see 56_allowance.sql.
+-- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see 56_limits.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile
@@ -15,7 +15,7 @@ declare
   start_from text := start_position(options ->> 'from');
   existing_mode text;
 begin
-  perform require_home();
+  perform require_same_cluster();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
   if settings.max_in_flight is not null or settings.mode <> 'shared' then
@@ -65,7 +65,7 @@ declare
   start_from constant text := start_position("position");
   old consumer;
 begin
-  perform require_home();
+  perform require_same_cluster();
   perform require_read_committed('seek');
   perform pg_advisory_xact_lock(lock_key('subscribe', of_queue));
   select * into old from consumer c where c.id = require_consumer(of_queue, consumer);

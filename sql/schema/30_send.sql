@@ -78,8 +78,8 @@ declare
   due_at timestamptz;%6$s
 begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
-  if type_name is null or octet_length(payload) > %3$s or options is not null or {schema}.is_elsewhere() then
-    perform {schema}.require_home();
+  if type_name is null or octet_length(payload) > %3$s or options is not null or {schema}.cluster_changed() then
+    perform {schema}.require_same_cluster();
     if type_name is null or octet_length(payload) > %3$s then
       perform {schema}.check_send(type_name, payload, %3$s);
     end if;

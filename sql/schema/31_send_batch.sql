@@ -32,8 +32,8 @@ declare
   bytes int;
   due_at timestamptz;%6$s
 begin
-  if payloads is null or array_ndims(payloads) > 1 or headers is not null or {schema}.is_elsewhere() then
-    perform {schema}.require_home();
+  if payloads is null or array_ndims(payloads) > 1 or headers is not null or {schema}.cluster_changed() then
+    perform {schema}.require_same_cluster();
     perform {schema}.check_send_batch(payloads, headers);
   end if;
   select coalesce(array_agg(nextval('{schema}.message_seq_%1$s')), '{}'), max(octet_length(payload)) into ids, bytes from unnest(payloads) as payload;

@@ -3,7 +3,7 @@
 
 -- What the main part of a window is read after, (txid, seq): the position of a cursor, or the end of the earlier snapshot while the position is
 -- still among the late messages. position: what has last_txid and last_seq.
-create function main_part_after("position" text, prev text) returns text
+create function range_start("position" text, prev text) returns text
 language sql
 immutable
 return format(
@@ -122,4 +122,4 @@ return format(qualified($sql$(
                       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
                  ) m
                 where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
-             )$sql$), queue_id, lane, txid, seq, main_part_after('position', 'position.prev_snapshot'));
+             )$sql$), queue_id, lane, txid, seq, range_start('position', 'position.prev_snapshot'));

@@ -69,8 +69,8 @@ begin
              -- offset 0: evaluated once
              (
                select case when position.n %% 64 = 0
-                        then {schema}.move_settled_line(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::{schema}.settled_line)
-                        else (position.settled_before, position.still_open)::{schema}.settled_line
+                        then {schema}.move_settled_watermark(%1$s, reader, %4$s, position.n, (position.settled_before, position.still_open)::{schema}.settled_watermark)
+                        else (position.settled_before, position.still_open)::{schema}.settled_watermark
                       end as line
                offset 0
              ) l

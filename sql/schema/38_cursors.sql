@@ -6,7 +6,7 @@ stable
 return format(qualified($sql$
     select c.id as consumer_id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot) as prev,
            coalesce(b.next_snapshot, w.next_snapshot) as next, b.last_txid, b.last_seq, b.exhausted,
-           (b.settled_before, b.still_open)::{schema}.settled_line as settled, b.rate_until, b.expired
+           (b.settled_before, b.still_open)::{schema}.settled_watermark as settled, b.rate_until, b.expired
       from {schema}.consumer c
      cross join generate_series(0, (select q.lanes - 1 from {schema}.queue q where q.id = %1$s)) as l(lane)
      cross join lateral (select * from %2$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
@@ -25,7 +25,7 @@ create function cursors(queue_id int, of_consumer int default null) returns tabl
   last_txid xid8,
   last_seq bigint,
   exhausted boolean,
-  settled settled_line,
+  settled settled_watermark,
   rate_until timestamptz,
   expired bigint
 )
@@ -52,7 +52,7 @@ create type consumer_place as (
   next pg_snapshot,
   last_txid xid8,
   last_seq bigint,
-  settled settled_line,
+  settled settled_watermark,
   expired bigint
 );
 

@@ -103,7 +103,7 @@ end
 $generate$;
 
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
---   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see 06_cluster_mark.sql.
+--   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see 06_cluster_identity.sql.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
 --   3. The advisory lock of the consumer's cursors, in a statement of its own, so that the next statement's snapshot is taken after it.
 --      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see 41_lanes.sql.
@@ -162,8 +162,8 @@ declare
   from_lane int;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
-  if current_setting('transaction_isolation') <> 'read committed' or {schema}.is_elsewhere() then
-    perform {schema}.require_home();
+  if current_setting('transaction_isolation') <> 'read committed' or {schema}.cluster_changed() then
+    perform {schema}.require_same_cluster();
     perform {schema}.require_read_committed('receive');
   end if;
   if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days' and coalesce(max_bytes, 1) > 0) is not true then
@@ -186,7 +186,7 @@ begin
     end if;
   end if;
   if has_limits then
-    limits := {schema}.receive_allowance(%1$s, reader, max_messages);
+    limits := {schema}.receive_limits(%1$s, reader, max_messages);
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;

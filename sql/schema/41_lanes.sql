@@ -52,7 +52,7 @@ begin
       when settings.lowest_first_every is not null then format('case when nullif(b.batches, 0) %% %s = 0 then b.lane else -b.lane end', settings.lowest_first_every)
       else '-b.lane'
     end,
-    main_part_after('b', 's.prev'),
+    range_start('b', 's.prev'),
     -- counted for each consumer: by the queue's batches, of two that take turns one would always have a lane and the other never
     case when settings.lane_by = 'key' or settings.lowest_first_every is not null then ', (sum(b.n - 1) over ())::bigint as batches' else '' end);
 end

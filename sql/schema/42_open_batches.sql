@@ -9,7 +9,7 @@
 -- that is furthest, and nothing has to be kept in step. Truncation carries it over. Beyond 10,000 it stays where it is.
 
 -- The numbers of the batches of one cursor that are open, before a number.
-create function open_numbers(queue_id int, consumer_id int, lane int, line settled_line, before bigint) returns setof bigint
+create function open_numbers(queue_id int, consumer_id int, lane int, line settled_watermark, before bigint) returns setof bigint
 language plpgsql
 volatile
 set search_path from current
@@ -35,13 +35,13 @@ end
 $$;
 
 -- A cursor's own line moves every 64 receives; one that lies further back than that may have another before it.
-create function line_lags(n bigint, line settled_line) returns boolean
+create function line_lags(n bigint, line settled_watermark) returns boolean
 language sql
 immutable
 return n - (line).settled_before >= 192;
 
 -- The line of a cursor that is furthest: its own, in its newest row n, or that of the row which names more.
-create function furthest_line(queue_id int, consumer_id int, lane int, n bigint, line settled_line) returns settled_line
+create function furthest_line(queue_id int, consumer_id int, lane int, n bigint, line settled_watermark) returns settled_watermark
 language plpgsql
 volatile
 set search_path from current
@@ -50,7 +50,7 @@ set enable_bitmapscan = off
 set enable_sort = off
 as $$
 declare
-  far settled_line;
+  far settled_watermark;
 begin
   if line_lags(n, line) then
     execute format(qualified($sql$
@@ -68,7 +68,7 @@ immutable
 return 1000;
 
 -- The line of a cursor that names at most so many, any run of those it names, for a look that is to be short. So each has its turn.
-create function part_of_line(line settled_line, at_most int) returns settled_line
+create function part_of_line(line settled_watermark, at_most int) returns settled_watermark
 language sql
 volatile
 set search_path from current
@@ -83,14 +83,14 @@ end;
 -- received, and need not be named. A receive waits for this under the cursor's lock: so it looks at some 1,000 of those that are named and
 -- moves by 1,000 rows at most, however many are open. With more than 100 to name, the row that names them is written and the cursor's own line
 -- moves to the first of them.
-create function move_settled_line(queue_id int, consumer_id int, lane int, n bigint, line settled_line) returns settled_line
+create function move_settled_watermark(queue_id int, consumer_id int, lane int, n bigint, line settled_watermark) returns settled_watermark
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  furthest constant settled_line := furthest_line(queue_id, consumer_id, lane, n, line);
-  looked_at constant settled_line := part_of_line(furthest, open_looked_at());
+  furthest constant settled_watermark := furthest_line(queue_id, consumer_id, lane, n, line);
+  looked_at constant settled_watermark := part_of_line(furthest, open_looked_at());
   settled_before constant bigint := greatest((furthest).settled_before, least(n - 64, (furthest).settled_before + open_looked_at()));
   open constant bigint[] := array(
     select o.n
@@ -105,7 +105,7 @@ declare
   );
 begin
   if cardinality(open) <= 100 then
-    return (settled_before, nullif(open, '{}'))::settled_line;
+    return (settled_before, nullif(open, '{}'))::settled_watermark;
   end if;
   if cardinality(open) <= 10000 then
     execute format(qualified($sql$
@@ -113,7 +113,7 @@ begin
       values ({schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), -$1, $2, $3, $3, '0', -1, 0, $4, $5)
     $sql$), queue_id) using consumer_id, lane, n, settled_before, open;
   end if;
-  return (open[1], null)::settled_line;
+  return (open[1], null)::settled_watermark;
 end
 $$;
 

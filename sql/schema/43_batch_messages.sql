@@ -37,7 +37,7 @@ begin
       join {schema}.batch_%1$s_%2$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      where b.id = $1
   $sql$), of_queue, batch_segment(batch_id)) into b using batch_id;
-  rest := jsonb_object(b.rest_ids::text[], b.rest_attempts::text[]);
+  rest := jsonb_object(b.remainder_ids::text[], b.remainder_attempts::text[]);
   return query execute format(qualified($sql$
     select m.id, $8, coalesce(($9 ->> m.id::text)::int, m.attempt), case when $9 is null then m.crashes else ($11 ->> m.id::text)::int end, m.lane,
            m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
@@ -64,6 +64,6 @@ begin
        and case when $9 is null then m.expires_at is null or m.expires_at > $10 else $9 ? m.id::text end
      order by m.txid, m.seq
   $sql$), of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at,
-    jsonb_object(b.rest_ids::text[], b.rest_crashes::text[]);
+    jsonb_object(b.remainder_ids::text[], b.remainder_crashes::text[]);
 end
 $$;

@@ -216,7 +216,7 @@ set search_path from current
 as $$
 declare
   state record;
-  strangers text;
+  unknown_ids text;
 begin
   if message_ids is null or array_position(message_ids, null) is not null then
     raise exception using errcode = 'PQ004', message = 'expected an array of message ids without NULL';
@@ -226,10 +226,10 @@ begin
     return;
   end if;
   select string_agg(m.id::text, ', ')
-    into strangers
+    into unknown_ids
     from unnest(message_ids) as m(id)
    where m.id not in (select b.message_id from batch_messages(batch_id) b);
-  if strangers is not null then
+  if unknown_ids is not null then
     -- while it was looked for, the lease may have ended and the segment been truncated
     state := batch_state(batch_id);
     if state.messages is null or state.final then
@@ -237,7 +237,7 @@ begin
     end if;
     raise exception using
       errcode = 'PQ003',
-      message = format('message not in batch %s: %s', batch_id, strangers),
+      message = format('message not in batch %s: %s', batch_id, unknown_ids),
       hint = 'Only what receive returned with this batch id is in the batch.';
   end if;
 end

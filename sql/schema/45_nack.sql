@@ -19,7 +19,7 @@ begin
 end
 $$;
 
--- Gives some messages of a batch back, all the same way: see given_back. Returns how many; those that were settled before are left alone. Null: the
+-- Gives some messages of a batch back, all the same way: see requeued. Returns how many; those that were settled before are left alone. Null: the
 -- batch is unknown, finished, or its lease was taken away.
 create function give_some_back(batch_id bigint, message_ids bigint[], how text, wait interval, reason text, stays_open boolean default false) returns int
 language plpgsql
@@ -34,12 +34,12 @@ begin
   perform check_in_batch(batch_id, message_ids);
   -- what is buried leaves its lane, nothing waits for it
   if mode.mode = 'ordered' and mode.on_failure = 'block' and how <> 'bury' then
-    given := hold(batch_id, all_given_back(message_ids, how, wait, reason), others_stay => true);
+    given := hold(batch_id, all_requeued(message_ids, how, wait, reason), others_stay => true);
   else
     fresh := settle_messages(batch_id, message_ids, false, stays_open);
     given := cardinality(fresh);
     if given > 0 then
-      perform give_back(batch_id, all_given_back(fresh, how, wait, reason));
+      perform requeue(batch_id, all_requeued(fresh, how, wait, reason));
     end if;
   end if;
   return given;

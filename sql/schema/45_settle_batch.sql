@@ -4,13 +4,13 @@
 create function outcomes_of_lists(
   retry_ids bigint[], retry_after interval[], reasons text[], release_ids bigint[], snooze_ids bigint[], snooze_after interval[],
   dead_ids bigint[], dead_reasons text[]
-) returns given_back[]
+) returns requeued[]
 language plpgsql
 immutable
 set search_path from current
 as $$
 declare
-  given given_back[];
+  given requeued[];
   ambiguous text;
 begin
   if cardinality(retry_ids) <> cardinality(retry_after) or cardinality(reasons) not in (0, cardinality(retry_ids)) then
@@ -29,7 +29,7 @@ begin
   end if;
   perform check_wait('retry_after', retry_after), check_wait('snooze_after', snooze_after);
   given := array(
-    select distinct on (g.how, g.message_id) row(g.*)::given_back
+    select distinct on (g.how, g.message_id) row(g.*)::requeued
       from (
         select r.id as message_id, 'retry' as how, r.wait, r.reason from unnest(retry_ids, retry_after, reasons) as r(id, wait, reason)
         union all
@@ -79,7 +79,7 @@ security definer
 set search_path from current
 as $$
 declare
-  given given_back[];
+  given requeued[];
   mode record;
   is_done boolean;
 begin
@@ -102,9 +102,9 @@ begin
   if mode.mode = 'ordered' then
     is_done := hold(batch_id, given, others_stay => false) is not null;
   elsif mode.mode = 'exclusive' then
-    is_done := settle_in_place(batch_id, given);
+    is_done := settle_ordered(batch_id, given);
   else
-    is_done := settle_apart(batch_id, given);
+    is_done := settle_shared(batch_id, given);
   end if;
   if not is_done then
     perform warn_not_settled(batch_id);
@@ -114,7 +114,7 @@ end
 $$;
 
 -- Finishes a batch, and writes what is given back of it again. False: unknown, finished or lease lost.
-create function settle_apart(batch_id bigint, given given_back[]) returns boolean
+create function settle_shared(batch_id bigint, given requeued[]) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -123,14 +123,14 @@ declare
   fresh constant bigint[] := settle_messages(batch_id, array(select g.message_id from unnest(given) as g), true);
 begin
   if fresh is not null then
-    perform give_back(batch_id, given_among(given, fresh));
+    perform requeue(batch_id, given_among(given, fresh));
   end if;
   return fresh is not null;
 end
 $$;
 
 -- The same of an exclusive consumer: what is released stays in its place, and so in the batch, for whoever receives next.
-create function settle_in_place(batch_id bigint, given given_back[]) returns boolean
+create function settle_ordered(batch_id bigint, given requeued[]) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -140,11 +140,11 @@ declare
   fresh bigint[];
 begin
   if cardinality(released) = 0 then
-    return settle_apart(batch_id, given);
+    return settle_shared(batch_id, given);
   end if;
   fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id not in (select unnest(released))), false);
   if cardinality(fresh) > 0 then
-    perform give_back(batch_id, given_among(given, fresh));
+    perform requeue(batch_id, given_among(given, fresh));
   end if;
   perform wake(batch_queue(batch_id));
   return fresh is not null;

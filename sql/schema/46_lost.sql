@@ -10,7 +10,7 @@
 -- A handler that comes to an end clears its message of suspicion. Whoever receives without tells_begun writes no marks: what its batches leave
 -- is tried again, one attempt further.
 
-create function lost_messages(batch_id bigint, settled bigint[]) returns given_back[]
+create function lost_messages(batch_id bigint, settled bigint[]) returns requeued[]
 language plpgsql
 stable
 set search_path from current
@@ -36,7 +36,7 @@ begin
                when 'retry' then 'the lease ended before the message was settled'
                when 'bury' then format('it was in hand when %s processes ended or lost their leases, alone in the last of them', m.crashes + 1)
              end
-           )::given_back
+           )::requeued
       from (
         select m.message_id, coalesce(m.crashes, 0) as crashes,
                case

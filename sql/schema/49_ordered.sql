@@ -105,7 +105,7 @@ declare
   max_retries constant int := (select q.max_retries from queue q where q.id = batch_queue(old_id));
   waited boolean;
   state record;
-  lost given_back[];
+  lost requeued[];
   -- looked up by message: whoever receives may not join in any way but row by row
   hows jsonb;
   rest record;
@@ -132,7 +132,7 @@ begin
   if state.final or not append_outcome(old_id, state.last_n + 1, true, rest.ids || rest.dead) then
     return;
   end if;
-  perform give_back(old_id, given_among(lost, rest.dead));
+  perform requeue(old_id, given_among(lost, rest.dead));
   lease_until := clock_timestamp() + lease;
   batch_id := append_rest(old_id, rest.ids, rest.attempts, rest.crashes, worker, tells_begun, lease_until, null);
 exception
@@ -157,7 +157,7 @@ begin
   execute format(qualified($sql$
     insert into {schema}.batch_%1$s (
       segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
-      messages, rest_ids, rest_attempts, rest_crashes, exhausted, settled_before, still_open, worker, tells_begun, lease_until, waits_until,
+      messages, remainder_ids, remainder_attempts, remainder_crashes, exhausted, settled_before, still_open, worker, tells_begun, lease_until, waits_until,
       rate_until, expired
     )
     select %2$s, b.consumer_id, b.lane, b.n + 1, {schema}.make_batch_id(nextval('{schema}.batch_seq_%1$s'), %1$s, %2$s),
@@ -173,10 +173,10 @@ begin
 end
 $$;
 
--- Finishes a batch of an ordered consumer with some messages given back: see given_back. The others stay in their place, or are acked.
+-- Finishes a batch of an ordered consumer with some messages given back: see requeued. The others stay in their place, or are acked.
 -- What failed, is snoozed or released waits in its place until the latest of its times; what is buried leaves it, and with a consumer that
 -- skips what failed or is snoozed too. Returns how many were given back; null when the batch is unknown, finished, or its lease was taken away.
-create function hold(batch_id bigint, given given_back[], others_stay boolean) returns int
+create function hold(batch_id bigint, given requeued[], others_stay boolean) returns int
 language plpgsql
 volatile
 set search_path from current
@@ -218,7 +218,7 @@ begin
     end if;
     exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);
   end loop;
-  perform give_back(batch_id, given_among(given, rest.leaving));
+  perform requeue(batch_id, given_among(given, rest.leaving));
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
   perform append_rest(batch_id, rest.ids, rest.attempts, rest.crashes, null, null, waits_until, waits_until);
   -- what stays and need not wait is for whoever comes

@@ -63,7 +63,7 @@ set lock_timeout = '20ms'
 as $$
 declare
   state record;
-  lost given_back[];
+  lost requeued[];
   is_free boolean;
 begin
   -- a transaction that settles it and stays open is passed over without a wait: many of them would keep recovery from all that come after
@@ -78,7 +78,7 @@ begin
   if state.final or not append_outcome(batch_id, state.last_n + 1, true, array(select l.message_id from unnest(lost) as l)) then
     return false;
   end if;
-  perform give_back(batch_id, lost);
+  perform requeue(batch_id, lost);
   return true;
 exception
   when lock_not_available then

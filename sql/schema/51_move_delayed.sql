@@ -1,4 +1,4 @@
--- Moving delayed messages on: from the near store into their queues once they are due, from the far store into the near one when
+-- Moving delayed messages on: from the soon store into their queues once they are due, from the later store into the soon one when
 -- their hour has come, and out of a table that is to be truncated.
 --
 -- The log of a table is a cursor: a snapshot S and a point t in (due_at, seq). A row has been moved if and only if S sees it and it
@@ -103,7 +103,7 @@ create function moved_rows_max() returns int language sql immutable return 10000
 create function moved_bytes_max() returns bigint language sql immutable return 16 * 1024 * 1024;
 create function moved_time_max() returns interval language sql immutable return interval '250 ms';
 
--- Moves rows that are due by a time, the earliest first, until one of the limits is reached. target: near or far for a table of that
+-- Moves rows that are due by a time, the earliest first, until one of the limits is reached. target: soon or later for a table of that
 -- store, null for the queues. Returns how many. The caller holds the lock "delayed".
 create function move_delayed(source text, target text, due_by timestamptz, max_rows int default moved_rows_max()) returns bigint
 language plpgsql
@@ -166,13 +166,13 @@ begin
   moved := page.rows;
   bytes := page.bytes;
   more := page.more;
-  if moved > 0 and target is null and page.last_due_at > due_by and source <> delayed_table('near') then
-    -- late rows of a table that is being collected, whose point lies ahead of now: those that are not due go where the collector takes the others
+  if moved > 0 and target is null and page.last_due_at > due_by and source <> delayed_table('soon') then
+    -- late rows of a table that is being compacted, whose point lies ahead of now: those that are not due go where the collector takes the others
     select array_agg(r.tid) filter (where r.due_at > due_by),
            array_agg(r.tid) filter (where r.due_at <= due_by), array_agg(r.queue_uid) filter (where r.due_at <= due_by)
       into early, page.tids, page.queue_uids
       from unnest(page.tids, page.due_ats, page.queue_uids) as r(tid, due_at, queue_uid);
-    perform write_moved(source, 'near', early, null);
+    perform write_moved(source, 'soon', early, null);
   end if;
   if moved > 0 then
     perform write_moved(source, target, page.tids, page.queue_uids);

@@ -1,4 +1,4 @@
--- Delivers what is due, of whatever queue, and brings near what is due within the hour. Returns how many messages that was. One session at a
+-- Delivers what is due, of whatever queue, and moves to the soon store what is due within the hour. Returns how many messages that was. One session at a
 -- time does it; 0 for the others. Call it in a transaction of its own: what is delivered is received once that has committed.
 create function deliver_due() returns int
 language plpgsql
@@ -10,16 +10,16 @@ declare
   source text;
   done bigint := 0;
 begin
-  perform require_read_committed('deliver_due'), require_home();
+  perform require_read_committed('deliver_due'), require_same_cluster();
   if not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
     return 0;
   end if;
-  -- a table that is being collected as well: what is due in it need not be copied first
+  -- a table that is being compacted as well: what is due in it need not be copied first
   for source in select t from filled_delayed_tables() t loop
-    if source like 'delayed_near%' then
+    if source like 'delayed_soon%' then
       done := done + move_delayed(source, null, clock_timestamp());
     else
-      done := done + move_delayed(source, 'near', clock_timestamp() + delayed_near_span());
+      done := done + move_delayed(source, 'soon', clock_timestamp() + delayed_soon_span());
     end if;
   end loop;
   return least(done, 2147483647);
@@ -27,7 +27,7 @@ end
 $$;
 
 -- Collects both stores, a step each. Returns how much was done. As deliver_due, one session at a time.
-create function collect_delayed() returns int
+create function compact_delayed() returns int
 language plpgsql
 volatile
 set search_path from current
@@ -36,13 +36,13 @@ begin
   if not exists (select from filled_delayed_tables()) or not pg_try_advisory_xact_lock(lock_key('delayed', 0)) then
     return 0;
   end if;
-  return least(collect_delayed('near') + collect_delayed('far'), 2147483647);
+  return least(compact_delayed('soon') + compact_delayed('later'), 2147483647);
 end
 $$;
 
 -- Collects one store: copies what is left in the table that takes no inserts into the other one, the earliest first, and
 -- truncates it when nothing is left; once it is empty, lets it take over when it is time.
-create function collect_delayed(store text) returns bigint
+create function compact_delayed(store text) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -60,7 +60,7 @@ begin
   end if;
   if is_being_truncated(relation(other_table))
      or pointer_age(pg_sequence_last_value(pointer)) < '30 s'
-     or not delayed_is_worth_collecting(current_table) then
+     or not delayed_is_worth_compacting(current_table) then
     return 0;
   end if;
   perform setval(pointer, pointer_to(1 - current_number));
@@ -75,7 +75,7 @@ immutable
 return 4 * 1024 * 1024;
 
 -- A table has grown to some size and most of it has been moved, or the log of its moves has grown to it.
-create function delayed_is_worth_collecting(source text) returns boolean
+create function delayed_is_worth_compacting(source text) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -125,7 +125,7 @@ exception
 end
 $$;
 
--- When the next message becomes due that waits in the near store; null: none does. For whoever calls maintain in time for it.
+-- When the next message becomes due that waits in the soon store; null: none does. For whoever calls maintain in time for it.
 create function next_due_at() returns timestamptz
 language plpgsql
 volatile
@@ -139,7 +139,7 @@ declare
   due_at timestamptz;
   first_due_at timestamptz;
 begin
-  foreach source in array array['delayed_near_0', 'delayed_near_1'] loop
+  foreach source in array array['delayed_soon_0', 'delayed_soon_1'] loop
     position := delayed_position(source);
     execute format(qualified('select d.due_at from {schema}.%I d where (d.due_at, d.seq) > ($1, $2) order by d.due_at, d.seq limit 1'), source)
       into due_at using position.due_at, position.seq;

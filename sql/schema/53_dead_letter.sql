@@ -124,7 +124,7 @@ declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', of_queue))));
   sent int;
 begin
-  perform require_home(), check_max_messages(max_messages, 100000);
+  perform require_same_cluster(), check_max_messages(max_messages, 100000);
   execute format(qualified($sql$
     with chosen as (
       select d.id, c.id as consumer_id

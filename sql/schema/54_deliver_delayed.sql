@@ -26,7 +26,7 @@ declare
   due_by timestamptz := until;
   delivered bigint;
 begin
-  perform require_home(), require_read_committed('deliver_delayed');
+  perform require_same_cluster(), require_read_committed('deliver_delayed');
   if until is null or within < '0' then
     raise exception using
       errcode = 'PQ004',
@@ -146,8 +146,8 @@ end
 $$;
 
 -- Deletes from one delayed table what waits there for a queue, and returns it. It counts as moved: a table of which most is gone is
--- worth collecting. All tables have the columns of the first.
-create function take_delayed(source text, queue_uid bigint, consumer_id int, due_by timestamptz) returns setof delayed_near_0
+-- worth compacting. All tables have the columns of the first.
+create function take_delayed(source text, queue_uid bigint, consumer_id int, due_by timestamptz) returns setof delayed_soon_0
 language plpgsql
 volatile
 set search_path from current
@@ -192,7 +192,7 @@ begin
     select w.batch_id from waiting_batches(queue_id, consumer_id) w where w.waits_until <= due_by
   loop
     ids := array(select m.message_id from batch_messages(waiting) m);
-    released := released + coalesce(hold(waiting, all_given_back(ids, 'release'), others_stay => true), 0);
+    released := released + coalesce(hold(waiting, all_requeued(ids, 'release'), others_stay => true), 0);
   end loop;
   return released;
 end

@@ -30,7 +30,7 @@ begin
         limit 100
      ) m
      where m.consumer_id is null and m.id = m.seq and ($2 is null or pg_visible_in_snapshot(m.txid, $2))
-  $sql$), queue_id, main_part_after('p', 'p.prev')) into oldest_at using consumer_id, seen;
+  $sql$), queue_id, range_start('p', 'p.prev')) into oldest_at using consumer_id, seen;
   return oldest_at;
 end
 $$;

@@ -98,7 +98,7 @@ begin
              )
            )
       from unnest($1) p
-  $sql$), concat_ws('_', 'message', queue_id, segment), main_part_after('p', 'p.prev'))
+  $sql$), concat_ws('_', 'message', queue_id, segment), range_start('p', 'p.prev'))
     into received using coalesce(places, consumer_places(queue_id, consumer_id));
   return received;
 end

@@ -23,7 +23,7 @@ language sql
 immutable
 return interval '250 ms';
 
--- What is no queue's: truncates what has run out of heartbeats, dedupe keys and firings, and collects the stores of delayed messages. Returns
+-- What is no queue's: truncates what has run out of heartbeats, dedupe keys and firings, and compacts the stores of delayed messages. Returns
 -- the number of things done. What is truncated is locked until the transaction ends, so it does one thing at a time.
 create function maintain_shared() returns int
 language plpgsql
@@ -34,9 +34,9 @@ as $$
 declare
   done int;
 begin
-  perform require_read_committed('maintain_shared'), require_home();
+  perform require_read_committed('maintain_shared'), require_same_cluster();
   done := rotate_heartbeats() + rotate_dedupe() + rotate_firings();
-  return case when done > 0 then done else collect_delayed() end;
+  return case when done > 0 then done else compact_delayed() end;
 end
 $$;
 
@@ -80,7 +80,7 @@ begin
   done := done + rotated.done;
   locks := rotated.locks;
   if done = 0 then
-    perform note_rest(queue_id, activity, ring, places);
+    perform note_idle(queue_id, activity, ring, places);
   end if;
 end
 $$;
@@ -96,7 +96,7 @@ declare
   of_queue constant int := require_queue(queue);
   activity constant bigint := activity_of(of_queue);
 begin
-  perform require_read_committed('maintain_queue'), require_home();
+  perform require_read_committed('maintain_queue'), require_same_cluster();
   if not needs_maintenance(of_queue) or not pg_try_advisory_xact_lock(lock_key('maintain', of_queue)) then
     return 0;
   end if;

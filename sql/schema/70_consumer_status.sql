@@ -103,7 +103,7 @@ set enable_sort = off
 as $$
 declare
   messages constant text := concat_ws('_', 'message', queue_id, only_segment);
-  after constant text := main_part_after('p', 'p.prev');
+  after constant text := range_start('p', 'p.prev');
   late_messages constant text := format(qualified($sql$
            (
              select m.seq, m.created_at

@@ -46,7 +46,7 @@ as $$
 declare
   of_queue constant int := require_queue(queue);
 begin
-  perform require_home();
+  perform require_same_cluster();
   if message_id is null then
     raise exception using errcode = 'PQ004', message = 'expected a message id, got: NULL', hint = 'send and receive return it.';
   end if;
@@ -125,14 +125,14 @@ create function newest_batch_query(queue_id int) returns text
 language sql
 stable
 return format(qualified($sql$
-        select b.id, b.worker, b.lease_until, b.waits_until, coalesce(b.rest_attempts[array_position(b.rest_ids, r.id)], r.attempt) as attempt,
+        select b.id, b.worker, b.lease_until, b.waits_until, coalesce(b.remainder_attempts[array_position(b.remainder_ids, r.id)], r.attempt) as attempt,
                (select min(o.created_at) from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
           from {schema}.batch_%1$s b
           join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
          where b.consumer_id = r.reader_id and b.lane = r.lane and b.id is not null
            and (r.txid, r.seq) >= (b.first_txid, b.first_seq) and (r.txid, r.seq) <= (b.last_txid, b.last_seq)
            and pg_visible_in_snapshot(r.txid, w.next_snapshot) and not pg_visible_in_snapshot(r.txid, w.prev_snapshot)
-           and case when b.rest_ids is null then (r.expires_at <= b.created_at) is not true else r.id = any (b.rest_ids) end
+           and case when b.remainder_ids is null then (r.expires_at <= b.created_at) is not true else r.id = any (b.remainder_ids) end
          order by b.n desc
          limit 1
 $sql$), queue_id);

@@ -40,7 +40,7 @@ declare
   place constant record := peek_position(after);
   looked_at int := 0;
 begin
-  perform require_home(), check_max_messages(max_messages, 1000);
+  perform require_same_cluster(), check_max_messages(max_messages, 1000);
   if place.source is null then
     return query select * from peek_segments(of_queue, reader, place.lane, place.txid, place.seq, max_messages);
     get diagnostics looked_at = row_count;
@@ -195,7 +195,7 @@ begin atomic
     format(qualified('select * from {schema}.message_%s m where m.lane = p.lane'), q.id),
     'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp())'
       || ' order by m.lane, m.txid, m.seq limit $2',
-    main_part_after('w', 'p.prev'), main_part_after('x', 'p.next'), case when q.lane_by = 'priority' then '-$3' else '$3' end)
+    range_start('w', 'p.prev'), range_start('x', 'p.next'), case when q.lane_by = 'priority' then '-$3' else '$3' end)
     from queue q
    where q.id = unreceived_messages.queue_id;
 end;

@@ -27,7 +27,7 @@ declare
   until constant pg_snapshot := coalesce(place.until, snapshot_now());
   last_place text;
 begin
-  perform require_home(), check_max_messages(max_messages, 1000);
+  perform require_same_cluster(), check_max_messages(max_messages, 1000);
   execute format(qualified($sql$
     select coalesce(array_agg(
              row(

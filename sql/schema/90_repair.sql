@@ -100,13 +100,13 @@ begin
        ) k
       union all
       -- its attempt is not used up: that a cluster was left behind is not the message's fault
-      select m.*, o.consumer_id, coalesce(o.rest_attempts[array_position(o.rest_ids, m.id)], m.attempt), 1
+      select m.*, o.consumer_id, coalesce(o.remainder_attempts[array_position(o.remainder_ids, m.id)], m.attempt), 1
         from open o
         join {schema}.message_%1$s m on m.lane = o.lane
          and (m.txid, m.seq) >= (o.first_txid, o.first_seq) and (m.txid, m.seq) <= (o.last_txid, o.last_seq)
        where pg_visible_in_snapshot(m.txid, o.next) and not pg_visible_in_snapshot(m.txid, o.prev)
          and (m.consumer_id is null or m.consumer_id = o.consumer_id)
-         and (o.rest_ids is null or m.id = any (o.rest_ids))
+         and (o.remainder_ids is null or m.id = any (o.remainder_ids))
          and m.id <> all (o.settled)
     )
     select k.*, row_number() over (order by k.place, k.lane, k.txid, k.seq) as number from kept k
@@ -136,7 +136,7 @@ begin
       (select max(b.last_seq) from {schema}.batch_%1$s b),
       (select max(d.message_id) from {schema}.dead_letter d where d.queue_id = %1$s),
       (select max(d.id) from (
-         select * from {schema}.delayed_near_0 union all select * from {schema}.delayed_near_1 union all select * from {schema}.delayed_far_0 union all select * from {schema}.delayed_far_1
+         select * from {schema}.delayed_soon_0 union all select * from {schema}.delayed_soon_1 union all select * from {schema}.delayed_later_0 union all select * from {schema}.delayed_later_1
        ) d join {schema}.queue q on q.uid = d.queue_uid where q.id = %1$s)
     )
   $sql$), queue_id) into given_out;
@@ -146,7 +146,7 @@ begin
   if pointer_segment(pg_sequence_last_value(pointer)) < segment_count(queue_id) is not true then
     perform setval(pointer, pointer_to(0));
   end if;
-  perform setval(relation(format('lock_attempts_%s', queue_id)), 0), setval(relation(format('rest_%s', queue_id)), 0);
+  perform setval(relation(format('lock_attempts_%s', queue_id)), 0), setval(relation(format('idle_%s', queue_id)), 0);
 
   perform keep_messages(queue_id);
   execute format(qualified($sql$
@@ -251,7 +251,7 @@ declare
   of_queue record;
 begin
   perform require_read_committed('repair');
-  if is_marked() and not force then
+  if is_same_cluster() and not force then
     raise notice 'nothing to repair: the schema is this cluster''s';
     return;
   end if;
@@ -261,7 +261,7 @@ begin
           raise_sequence('queue_number', (select max(q.id) from queue q)),
           raise_sequence(pg_get_serial_sequence('consumer', 'id'), (select max(c.id) from consumer c)),
           raise_sequence(pg_get_serial_sequence('dead_letter', 'id'), (select max(d.id) from dead_letter d));
-  perform repair_delayed('near'), repair_delayed('far');
+  perform repair_delayed('soon'), repair_delayed('later');
   perform repair_dedupe();
   truncate heartbeat;
   if pointer_segment(pg_sequence_last_value('heartbeat_pointer')) <= 2 is not true then

@@ -64,7 +64,7 @@ describe("schema", () => {
   });
 
   test("one from another cluster is a problem, and repair is its remedy", async () => {
-    await client.query("update pgque.cluster_mark set system_identifier = 1");
+    await client.query("update pgque.cluster_identity set system_identifier = 1");
     const [told] = await ills("maintenance");
     expect(told).toMatchObject({ severity: "problem", found: expect.stringContaining("another cluster") });
     await client.query(statementsOf(told as Told));
@@ -157,7 +157,7 @@ describe("maintenance", () => {
   test("what dead workers hold and what is overdue is seen", async () => {
     await client.query(`select pgque.create_queue('orders'), pgque.subscribe('orders', 'billing', ${shared})`);
     await client.query("select pgque.send('orders', 'x'), pgque.send('orders', 't', 'late', '{\"delay\": 600}')");
-    await client.query("update pgque.delayed_near_0 set due_at = clock_timestamp() - interval '1 s'");
+    await client.query("update pgque.delayed_soon_0 set due_at = clock_timestamp() - interval '1 s'");
     await client.query("select * from pgque.receive_messages('orders', 'billing', worker => 'dead', lease => '1 ms')");
     const said = async (): Promise<string[]> =>
       (await doctor(database.url)).checks.filter(({ check }) => check === "maintenance").map(({ found }) => found);

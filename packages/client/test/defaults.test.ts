@@ -109,7 +109,7 @@ test("what a batch gives back waits as long as the queue says", async () => {
   await batch.nack([c], { retryAfterMs: undefined });
   const again = await pgque.receive(queue);
   expect(again.messages.map((m) => m.payload)).toEqual(["at once"]);
-  const { rows } = await database.pool().query("select due_at > now() + '59 min' as later from pgque.delayed_near_0");
+  const { rows } = await database.pool().query("select due_at > now() + '59 min' as later from pgque.delayed_soon_0");
   expect(rows).toEqual([{ later: true }, { later: true }]);
 });
 

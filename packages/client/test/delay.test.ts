@@ -12,7 +12,7 @@ await pgque.subscribe(queue);
 async function waiting(): Promise<{ payload: string; headers: unknown; seconds: number }[]> {
   const { rows } = await database.pool().query(
     `select payload, headers, extract(epoch from due_at - clock_timestamp())::float8 as seconds
-       from (table pgque.delayed_near_0 union all table pgque.delayed_far_0) as delayed
+       from (table pgque.delayed_soon_0 union all table pgque.delayed_later_0) as delayed
       order by due_at`,
   );
   return rows;

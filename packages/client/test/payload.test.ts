@@ -266,7 +266,7 @@ describe("a message that does not fit when it is received", () => {
     expect(await batch.ack(batch.invalid.map(({ message }) => message.id))).toBe(true);
     expect(await batch.ack()).toBe(true);
     expect(await deadLetters()).toHaveLength(before);
-    const { rows } = await database.pool().query("select from pgque.delayed_near_0");
+    const { rows } = await database.pool().query("select from pgque.delayed_soon_0");
     expect(rows).toEqual([]);
   });
 

@@ -51,7 +51,7 @@ test("nack gives messages back after a delay, one attempt further", async () => 
   expect(await drain()).toEqual([["a", 2]]);
   const { rows } = await database
     .pool()
-    .query("select payload, extract(epoch from due_at - now())::int as seconds from pgque.delayed_near_0");
+    .query("select payload, extract(epoch from due_at - now())::int as seconds from pgque.delayed_soon_0");
   expect(rows).toEqual([{ payload: '"b"', seconds: expect.toSatisfy((s: number) => s > 3500 && s <= 3600) }]);
 });
 

@@ -199,7 +199,7 @@ test("stop waits for maintenance that is under way: the connections may be close
   const worker = await startWorker(pgque, queue, () => undefined);
   const blocker = await database.connect();
   await blocker.query("begin");
-  await blocker.query("lock table pgque.delayed_near_0 in access exclusive mode");
+  await blocker.query("lock table pgque.delayed_soon_0 in access exclusive mode");
   const isWaiting = async (): Promise<boolean> => {
     const { rows } = await pgque.pool.query(
       "select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()",

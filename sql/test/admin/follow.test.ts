@@ -84,7 +84,7 @@ test("a delayed message is shown when it is due, a retry not at all", async () =
   const { batch, ids } = await receive(a, "c", 1);
   await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '0 s')", [batch, ids]);
   expect(await next()).toEqual(["1"]);
-  await a.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '2 min')");
+  await a.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '2 min')");
   expect(await next()).toEqual(["soon"]);
 });
 

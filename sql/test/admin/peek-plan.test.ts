@@ -21,7 +21,7 @@ for (const known of ["missing", "stale", "fresh"]) {
     await using database = await freshDatabase();
     const client = await database.connect();
     await makeQueue(client, ["c"], { rotation_bytes: 1_000_000_000 });
-    const analyze = "analyze pgque.message_1, pgque.message_1_0, pgque.batch_1_0, pgque.delayed_near_0";
+    const analyze = "analyze pgque.message_1, pgque.message_1_0, pgque.batch_1_0, pgque.delayed_soon_0";
     if (known === "stale") await client.query(analyze);
     await client.query("select pgque.send_batch('q', array_fill('x'::text, array[20000]))");
     await client.query(

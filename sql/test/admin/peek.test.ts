@@ -167,9 +167,9 @@ describe("Without one: everything that is kept, the oldest first", () => {
     await a.query(
       `select pgque.send('q', 't', n::text, jsonb_build_object('delay', 10 * n)) from generate_series(1, 6) as n`,
     );
-    await a.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '1 hour', 3)");
+    await a.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '1 hour', 3)");
     expect(await payloads()).toEqual(["1", "2", "3", "4", "5", "6"]);
-    await a.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '1 hour')");
+    await a.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '1 hour')");
     await late.query("commit");
     expect(await peek("c")).toMatchObject([
       ...["1", "2", "3", "4", "5", "6"].map((payload) => ({ payload })),
@@ -179,7 +179,7 @@ describe("Without one: everything that is kept, the oldest first", () => {
     await late.query("begin");
     await late.query(`select pgque.send('q', 't', 'behind', '{"delay": 5}')`);
     await a.query(`select pgque.send('q', 't', '7', '{"delay": 1200}')`);
-    await a.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '1 hour')");
+    await a.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '1 hour')");
     await late.query("commit");
     await a.query(`select pgque.send('q', 't', 'behind too', '{"delay": 7}')`);
     expect((await payloads()).slice(-2)).toEqual(["behind", "behind too"]);

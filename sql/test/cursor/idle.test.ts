@@ -33,7 +33,7 @@ describe("An idle consumer polls without an xid and without WAL, however much it
         for (let i = 0; i < 2000; i++) expect((await receive(client)).payloads).toEqual([]);
       }),
     ).toBeLessThanOrEqual(1);
-    await writtenBy(client, "delayed_near_0_log", async () => {
+    await writtenBy(client, "delayed_soon_0_log", async () => {
       for (let i = 0; i < 20; i++) expect(await maintain(client)).toBe(0);
     });
     await other.query("rollback");

@@ -19,7 +19,7 @@ const incompressible = (bytes: number): string =>
 /** What is due within a minute is moved, in one call; how many rows that was. */
 async function move(client = a): Promise<number> {
   const { rows } = await client.query(
-    "select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '1 min')::int as moved",
+    "select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '1 min')::int as moved",
   );
   return rows[0].moved;
 }
@@ -94,7 +94,7 @@ describe("a move of delayed messages", () => {
     await a.query("begin");
     expect(await move()).toBe(1000);
     // at the index on the due time once, and once at that on txid, as nothing has been moved before
-    const { rows } = await a.query("select pgque.index_entries_read('pgque.delayed_near_0')::int as entries");
+    const { rows } = await a.query("select pgque.index_entries_read('pgque.delayed_soon_0')::int as entries");
     await a.query("commit");
     expect(rows[0].entries).toBeLessThan(2500);
   });
@@ -102,10 +102,10 @@ describe("a move of delayed messages", () => {
   test("of one step delivers what is due although the table is being collected", async () => {
     await makeQueue(a);
     await a.query(`select pgque.send('q', 'default', 'due', '{"delay": 0.01}')`);
-    await a.query("select setval('pgque.delayed_near_pointer', pgque.pointer_to(1)), pg_sleep(0.02)");
+    await a.query("select setval('pgque.delayed_soon_pointer', pgque.pointer_to(1)), pg_sleep(0.02)");
     await maintain(a);
     expect(await drain(a)).toEqual(["due"]);
-    const { rows } = await a.query("select count(*)::int as copied from pgque.delayed_near_1");
+    const { rows } = await a.query("select count(*)::int as copied from pgque.delayed_soon_1");
     expect(rows).toEqual([{ copied: 0 }]);
   });
 });

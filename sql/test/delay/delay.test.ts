@@ -40,24 +40,24 @@ async function rows(table: string): Promise<number> {
 test("a table of which nothing has been moved is left where it is, however large", async () => {
   await hurryDelayed(a);
   await a.query(
-    "create or replace function pgque.delayed_near_span() returns interval language sql immutable return interval '1 hour'",
+    "create or replace function pgque.delayed_soon_span() returns interval language sql immutable return interval '1 hour'",
   );
   await a.query(
     `select pgque.send_batch('q', 'default', array(select repeat('x', 500) from generate_series(1, 500)), null, '{"delay": "1 day"}')`,
   );
   const pointer = async (): Promise<string> =>
-    (await a.query("select pg_sequence_last_value('pgque.delayed_far_pointer') as at")).rows[0].at;
+    (await a.query("select pg_sequence_last_value('pgque.delayed_later_pointer') as at")).rows[0].at;
   const before = await pointer();
   for (let i = 0; i < 3; i += 1) await maintain(a);
   expect(await pointer()).toBe(before);
-  expect([await rows("delayed_far_0"), await rows("delayed_far_1")]).toEqual([500, 0]);
+  expect([await rows("delayed_later_0"), await rows("delayed_later_1")]).toEqual([500, 0]);
 });
 
 describe("a delayed message", () => {
   test("comes when it is due and not before, in the order of the times, with its id, type and headers", async () => {
     await sendLater(a, "second", { delay: 0.4 });
     await sendLater(a, "first", { delay: "200 ms", headers: { of: "first" } });
-    const { rows: sent } = await a.query("select id, due_at from pgque.delayed_near_0 order by due_at limit 1");
+    const { rows: sent } = await a.query("select id, due_at from pgque.delayed_soon_0 order by due_at limit 1");
     const got: Awaited<ReturnType<typeof receive>>[] = [];
     await until(async () => {
       await maintain(a);
@@ -79,17 +79,17 @@ describe("a delayed message", () => {
   test("with a time in the past comes at once", async () => {
     await sendLater(a, "late", { at: "2020-01-01T00:00:00Z" });
     expect(await drain(a)).toEqual(["late"]);
-    expect(await rows("delayed_near_0")).toBe(0);
+    expect(await rows("delayed_soon_0")).toBe(0);
   });
 
   test("waits far away when it is due in more than an hour, and comes near when the hour has come", async () => {
     await sendLater(a, "tomorrow", { delay: "1 day" });
     await sendLater(a, "soon", { delay: "59 min" });
-    expect([await rows("delayed_far_0"), await rows("delayed_near_0")]).toEqual([1, 1]);
+    expect([await rows("delayed_later_0"), await rows("delayed_soon_0")]).toEqual([1, 1]);
     await maintain(a);
-    expect([await rows("delayed_far_0"), await rows("delayed_near_0")]).toEqual([1, 1]);
-    await a.query("select pgque.move_delayed('delayed_far_0', 'near', clock_timestamp() + '2 days')");
-    await a.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '2 days')");
+    expect([await rows("delayed_later_0"), await rows("delayed_soon_0")]).toEqual([1, 1]);
+    await a.query("select pgque.move_delayed('delayed_later_0', 'soon', clock_timestamp() + '2 days')");
+    await a.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '2 days')");
     expect(await drain(a)).toEqual(["soon", "tomorrow"]);
   });
 
@@ -120,7 +120,7 @@ describe("a delayed message", () => {
     await makeQueue(a);
     await sendLater(a, "of the new queue", { delay: 0.3 });
     expect(await arrived(1)).toEqual(["of the new queue"]);
-    const { rows: log } = await a.query("select due_at from pgque.delayed_near_0_log");
+    const { rows: log } = await a.query("select due_at from pgque.delayed_soon_0_log");
     expect(log.length).toBeGreaterThan(0);
   });
 
@@ -140,7 +140,7 @@ describe("delivery", () => {
     await a.query("select pgque.send_batch('q', array(select n::text from generate_series(1, 30000) as n))");
     const got = await receive(a, "c", 30_000);
     await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '1 ms')", [got.batch, got.ids]);
-    const { rows: due } = await a.query("select max(due_at) as at from pgque.delayed_near_0");
+    const { rows: due } = await a.query("select max(due_at) as at from pgque.delayed_soon_0");
     await until(
       async () => (await a.query("select clock_timestamp() > $1 as over", [due[0].at])).rows[0].over,
       "all are due",
@@ -165,7 +165,7 @@ describe("delivery", () => {
     const { rows: xid } = await a.query("select pg_current_xact_id_if_assigned() as id");
     await a.query("commit");
     expect(xid).toEqual([{ id: null }]);
-    expect(await rows("delayed_near_0_log")).toBe(0);
+    expect(await rows("delayed_soon_0_log")).toBe(0);
   });
 
   test("by two sessions at once is left to one of them", async () => {
@@ -173,10 +173,10 @@ describe("delivery", () => {
     await b.query("begin");
     await until(async () => {
       await maintain(b);
-      return (await b.query("select from pgque.delayed_near_0_log")).rowCount === 1;
+      return (await b.query("select from pgque.delayed_soon_0_log")).rowCount === 1;
     }, "b has delivered it");
     await maintain(a);
-    expect(await rows("delayed_near_0_log"), "seen by a").toBe(0);
+    expect(await rows("delayed_soon_0_log"), "seen by a").toBe(0);
     await b.query("commit");
     await maintain(a);
     expect(await drain(a)).toEqual(["x"]);
@@ -188,7 +188,7 @@ describe("a table that has mostly been moved", () => {
   async function mostlyMoved(): Promise<string[]> {
     const filler = "x".repeat(200);
     // not before everything has been delivered: the template, and with it the pointer, may be old
-    await a.query("select setval('pgque.delayed_near_pointer', pgque.pointer_to(0))");
+    await a.query("select setval('pgque.delayed_soon_pointer', pgque.pointer_to(0))");
     await a.query("select pgque.send_batch('q', 'filler', array_fill($1::text, array[20000]), null, $2)", [
       filler,
       { delay: "1 min" },
@@ -199,13 +199,13 @@ describe("a table that has mostly been moved", () => {
     await until(async () => (await deliver("2 min")) === 0, "the filler is delivered");
     expect(await arrived(20_000)).toHaveLength(20_000);
     await a.query(
-      "select setval('pgque.delayed_near_pointer', (((extract(epoch from now()) - 60) * 1000)::bigint << 10))",
+      "select setval('pgque.delayed_soon_pointer', (((extract(epoch from now()) - 60) * 1000)::bigint << 10))",
     );
     return left;
   }
 
   /** What is due within so long comes now. */
-  async function deliver(within: string, table = "delayed_near_0"): Promise<number> {
+  async function deliver(within: string, table = "delayed_soon_0"): Promise<number> {
     const { rows: found } = await a.query(
       "select pgque.move_delayed($1, null, clock_timestamp() + $2::interval)::int as n",
       [table, within],
@@ -213,7 +213,7 @@ describe("a table that has mostly been moved", () => {
     return found[0].n;
   }
 
-  const deliverAll = (): Promise<number> => deliver("1 hour", "delayed_near_1");
+  const deliverAll = (): Promise<number> => deliver("1 hour", "delayed_soon_1");
 
   test("is truncated once what is left has been copied to the other one", async () => {
     const left = await mostlyMoved();
@@ -221,15 +221,15 @@ describe("a table that has mostly been moved", () => {
     await until(async () => {
       await maintain(a);
       const { rows: found } = await a.query(
-        "select pgque.pointer_segment(pg_sequence_last_value('pgque.delayed_near_pointer')) as current",
+        "select pgque.pointer_segment(pg_sequence_last_value('pgque.delayed_soon_pointer')) as current",
       );
       return found[0].current === 1;
     }, "the other one takes over");
     await sendLater(a, "new", { delay: "31 min" });
-    expect(await rows("delayed_near_1"), "the other one takes inserts").toBe(1);
+    expect(await rows("delayed_soon_1"), "the other one takes inserts").toBe(1);
     await until(async () => {
       await maintain(a);
-      const { rows: size } = await a.query("select pg_relation_size('pgque.delayed_near_0') as bytes");
+      const { rows: size } = await a.query("select pg_relation_size('pgque.delayed_soon_0') as bytes");
       return size[0].bytes === "0";
     }, "it is truncated");
     await deliverAll();
@@ -243,14 +243,14 @@ describe("a table that has mostly been moved", () => {
     await sendLater(b, "sender", { delay: "32 min" });
     await until(async () => {
       await maintain(a);
-      return (await rows("delayed_near_1")) === left.length;
+      return (await rows("delayed_soon_1")) === left.length;
     }, "what is left has been copied");
     while ((await maintain(a)) > 0);
-    expect(await rows("delayed_near_0")).toBeGreaterThan(0);
+    expect(await rows("delayed_soon_0")).toBeGreaterThan(0);
     await b.query("commit");
     await until(async () => {
       await maintain(a);
-      return (await rows("delayed_near_0")) === 0;
+      return (await rows("delayed_soon_0")) === 0;
     }, "it is truncated");
     await deliverAll();
     expect(await drain(a)).toEqual([...left, "sender"]);
@@ -260,28 +260,28 @@ describe("a table that has mostly been moved", () => {
     await b.query("begin");
     await sendLater(b, "late", { delay: "30 min" });
     await sendLater(a, "later", { delay: "40 min" });
-    await a.query("select setval('pgque.delayed_near_pointer', pgque.pointer_to(1))");
-    await a.query("select pgque.collect_delayed('near')");
-    expect([await rows("delayed_near_0"), await rows("delayed_near_1")]).toEqual([1, 1]);
+    await a.query("select setval('pgque.delayed_soon_pointer', pgque.pointer_to(1))");
+    await a.query("select pgque.compact_delayed('soon')");
+    expect([await rows("delayed_soon_0"), await rows("delayed_soon_1")]).toEqual([1, 1]);
     await b.query("commit");
     await a.query("select pgque.deliver_due()");
     expect(await drain(a)).toEqual([]);
     await maintain(a);
-    expect([await rows("delayed_near_0"), await rows("delayed_near_1")]).toEqual([0, 2]);
+    expect([await rows("delayed_soon_0"), await rows("delayed_soon_1")]).toEqual([0, 2]);
     await a.query("select pgque.deliver_delayed('q')");
     expect(await drain(a)).toEqual(["late", "later"]);
   });
 
   test("is not truncated while somebody reads it, and holds up nobody", async () => {
     const left = await mostlyMoved();
-    await b.query("begin; lock table pgque.delayed_near_0 in access share mode");
+    await b.query("begin; lock table pgque.delayed_soon_0 in access share mode");
     while ((await maintain(a)) > 0);
     await sendLater(a, "meanwhile", { delay: 0.001 });
     expect(await arrived(1)).toEqual(["meanwhile"]);
     await b.query("commit");
     await until(async () => {
       await maintain(a);
-      return (await rows("delayed_near_0")) === 0;
+      return (await rows("delayed_soon_0")) === 0;
     }, "it is truncated");
     await deliverAll();
     expect(await drain(a)).toEqual(left);

@@ -56,7 +56,7 @@ export async function deliversOnceAndNotEarly(seconds: number, seed: number): Pr
 }
 
 async function pointer(admin: pg.Client): Promise<string> {
-  const { rows } = await admin.query("select pg_sequence_last_value('pgque.delayed_near_pointer') as value");
+  const { rows } = await admin.query("select pg_sequence_last_value('pgque.delayed_soon_pointer') as value");
   return rows[0].value;
 }
 

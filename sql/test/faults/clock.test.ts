@@ -51,14 +51,14 @@ describe("a pointer that was moved in the future", () => {
     await a.query(
       `select pgque.send_batch('q', 't', array(select repeat('x', 500) from generate_series(1, 200)), null, '{"delay": 0.001}')`,
     );
-    await pointerAhead("delayed_near_pointer");
+    await pointerAhead("delayed_soon_pointer");
     let delivered = 0;
     while (delivered < 200) {
       await maintain(a);
       delivered += (await drain(a)).length;
     }
     await maintain(a);
-    expect(await value("pgque.delayed_table('near')")).toBe("delayed_near_1");
+    expect(await value("pgque.delayed_table('soon')")).toBe("delayed_soon_1");
   });
 });
 

@@ -20,7 +20,7 @@ test.each<Major>([14, 15, 16, 18])("the life of a message on PostgreSQL %i", asy
   ]);
   expect(await ack(client, got.batch)).toBe(1);
   expect(await drain(client)).toEqual(["again"]);
-  await client.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '2 hours')");
+  await client.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '2 hours')");
   expect(await drain(client)).toEqual(["delayed"]);
   expect(await drain(client, "d")).toHaveLength(filler.length + 3);
   for (let i = 0; i < 4; i++) await maintain(client);

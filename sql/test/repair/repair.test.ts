@@ -59,7 +59,7 @@ describe("where the transaction ids are right, repair loses nothing and brings n
     await using database = await freshDatabase();
     const ledger = await work(database);
     const client = await database.connect();
-    await client.query("update pgque.cluster_mark set system_identifier = system_identifier + 1");
+    await client.query("update pgque.cluster_identity set system_identifier = system_identifier + 1");
     await expect(client.query("select pgque.maintain()")).rejects.toMatchObject({ code: "PQ007" });
     expect((await client.query("select * from pgque.repair()")).rowCount).toBe(6);
     expect((await client.query("select * from pgque.repair(force => true)")).rowCount).toBe(6);
@@ -112,7 +112,7 @@ describe("in another cluster's schema", () => {
     await makeQueue(client);
     await send(client, "a", "b");
     ({ batch } = await receive(client, "c", 2));
-    await client.query("update pgque.cluster_mark set row_xmin = '3'");
+    await client.query("update pgque.cluster_identity set row_xmin = '3'");
     // as with every restore, sessions begin after it
     client = await copy.connect();
   });
@@ -165,12 +165,12 @@ describe("in another cluster's schema", () => {
   });
 });
 
-test("what copies blocks copies a mark that is right, and so does a rewrite of the table", async () => {
+test("what copies blocks copies an identity that is right, and so does a rewrite of the table", async () => {
   await using copy = await cloneOn(inject("serverUrl"));
   const client = await copy.connect();
-  expect((await client.query("select pgque.is_marked()")).rows).toEqual([{ is_marked: true }]);
-  await client.query("vacuum (freeze, full) pgque.cluster_mark");
-  expect((await client.query("select pgque.is_marked()")).rows).toEqual([{ is_marked: true }]);
+  expect((await client.query("select pgque.is_same_cluster()")).rows).toEqual([{ is_same_cluster: true }]);
+  await client.query("vacuum (freeze, full) pgque.cluster_identity");
+  expect((await client.query("select pgque.is_same_cluster()")).rows).toEqual([{ is_same_cluster: true }]);
 });
 
 test("in whose cluster a schema is, is looked up once in a session for each function, however often that is called", async () => {
@@ -193,7 +193,7 @@ test("in whose cluster a schema is, is looked up once in a session for each func
   }, "the statistics of the session have arrived");
   expect(calls.get("send_1")).toBe(50);
   // a plan is made some five times before it is kept
-  expect(calls.get("is_marked")).toBeLessThanOrEqual(3 * 6);
+  expect(calls.get("is_same_cluster")).toBeLessThanOrEqual(3 * 6);
 });
 
 async function transactionIds(client: pg.Client): Promise<bigint> {

@@ -162,7 +162,7 @@ export async function work(database: TestDatabase): Promise<Ledger> {
   }
   await send(client, "orders", ["soon 1", "soon 2"], { delay: 60 });
   await send(client, "orders", ["far 1", "far 2"], { delay: 7200 });
-  await client.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '30 s')");
+  await client.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '30 s')");
 
   await send(
     client,
@@ -224,8 +224,8 @@ export async function checkRepaired(database: TestDatabase, ledger: Ledger): Pro
   expect(got.get("alerts p")).toEqual(["high 2", "low", "once"]);
   const again = "select pgque.send('alerts', 'default', 'again', '{\"dedupe_key\": \"once\"}') as id";
   expect((await client.query(again)).rows).toEqual([{ id: ledger.onceId }]);
-  await client.query("select pgque.move_delayed(pgque.delayed_table('far'), 'near', clock_timestamp() + '1 year')");
-  for (const table of ["delayed_near_0", "delayed_near_1"])
+  await client.query("select pgque.move_delayed(pgque.delayed_table('later'), 'soon', clock_timestamp() + '1 year')");
+  for (const table of ["delayed_soon_0", "delayed_soon_1"])
     await client.query("select pgque.move_delayed($1, null, clock_timestamp() + '1 year')", [table]);
   for (const [queue, consumer] of ledger.consumers) {
     const all = [...(got.get(`${queue} ${consumer}`) ?? []), ...(await drain(client, queue, consumer))];

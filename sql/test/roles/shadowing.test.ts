@@ -67,7 +67,7 @@ const forge = (queue: number, segment: number): Promise<unknown> =>
              1::bigint as n, 1::bigint as window_n, '1:1:'::pg_snapshot as prev_snapshot, '9:9:'::pg_snapshot as next_snapshot,
              'w'::text as worker, now() as created_at, now() as lease_until, null::timestamptz as waits_until,
              '1'::xid8 as first_txid, 1::bigint as first_seq, '9'::xid8 as last_txid, 1::bigint as last_seq,
-             null::bigint[] as rest_ids, null::smallint[] as rest_attempts;
+             null::bigint[] as remainder_ids, null::smallint[] as remainder_attempts;
     create temp view batch_${queue} as select * from batch_${queue}_${segment};
     create temp table outcome_${queue}_${segment} (segment smallint, batch_id bigint, n int, final boolean, message_ids bigint[], created_at timestamptz);
     create trigger run before insert on outcome_${queue}_${segment} for each row execute function theirs.run();

@@ -93,7 +93,7 @@ test("one transaction asks so many queues at most whether they rest, for that ta
     await a.query("select pgque.maintain()");
     const { rows } = await a.query(
       `select c.relname as name from pg_locks l join pg_class c on c.oid = l.relation
-        where l.pid = pg_backend_pid() and c.relname ~ '^rest_[0-9]+$'`,
+        where l.pid = pg_backend_pid() and c.relname ~ '^idle_[0-9]+$'`,
     );
     await a.query("commit");
     expect(rows).toHaveLength(2);

@@ -172,7 +172,7 @@ describe("Maintenance", () => {
     await maintain(a);
     expect(await maintain(a)).toBe(0);
     await a.query(
-      "select setval('pgque.rest_1', ((extract(epoch from clock_timestamp())::bigint - 1) << 31) | pgque.activity_of(1))",
+      "select setval('pgque.idle_1', ((extract(epoch from clock_timestamp())::bigint - 1) << 31) | pgque.activity_of(1))",
     );
     await a.query(
       "select setval('pgque.segment_pointer_1', (((extract(epoch from clock_timestamp()) - 3601) * 1000)::bigint << 10))",

@@ -186,7 +186,7 @@ describe("a truncation", () => {
     await maintain(a);
     await maintain(a);
     expect((await ring(a)).bytes[0]).toBe(0);
-    const { rows } = await a.query("select payload from pgque.delayed_far_0 order by seq");
+    const { rows } = await a.query("select payload from pgque.delayed_later_0 order by seq");
     expect(rows.map((row) => row.payload)).toEqual(sent.slice(0, 10));
   });
 

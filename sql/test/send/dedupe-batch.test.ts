@@ -136,7 +136,7 @@ describe("together with other options", () => {
     const { rows } = await a.query(
       `select payload, key, lane = coalesce(pgque.lane_of_key(key, 16), lane) as right_lane from pgque.message_1
         union all
-       select payload, key, lane = pgque.lane_of_key(key, 16) from pgque.delayed_near_0`,
+       select payload, key, lane = pgque.lane_of_key(key, 16) from pgque.delayed_soon_0`,
     );
     expect(rows).toEqual(
       [

@@ -30,7 +30,7 @@ describe("No table outside the registry is updated or deleted from", () => {
 async function everyWay(client: pg.Client): Promise<void> {
   await fillSegment(client);
   await client.query(`
-    select pgque.send('q', 'one'), pgque.send('q', 't', 'near', '{"delay": 0.01}'), pgque.send('q', 't', 'far', '{"delay": 1}')`);
+    select pgque.send('q', 'one'), pgque.send('q', 't', 'soon', '{"delay": 0.01}'), pgque.send('q', 't', 'later', '{"delay": 1}')`);
   await client.query(
     "begin; select pgque.send('q', 'undone'); savepoint s; select pgque.send('q', 'undone'); rollback to s; rollback",
   );

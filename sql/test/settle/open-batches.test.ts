@@ -65,7 +65,7 @@ test("a receive that moves the line reads no more with three times as many open 
   const buffers = async (): Promise<number> => {
     const { rows } = await a.query(
       `explain (analyze, buffers, format json)
-       select pgque.move_settled_line(1, b.consumer_id, 0, b.n, (b.settled_before, b.still_open)::pgque.settled_line)
+       select pgque.move_settled_watermark(1, b.consumer_id, 0, b.n, (b.settled_before, b.still_open)::pgque.settled_watermark)
          from (select * from pgque.batch_1 order by n desc limit 1) b`,
     );
     const plan = rows[0]["QUERY PLAN"][0].Plan;
@@ -120,12 +120,12 @@ describe("150 open batches with 20,000 finished ones behind them", () => {
     return {
       line: await buffersOf(
         a,
-        `select pgque.move_settled_line(1, c.consumer_id, c.lane, c.n, c.settled) from pgque.cursors(1) c`,
+        `select pgque.move_settled_watermark(1, c.consumer_id, c.lane, c.n, c.settled) from pgque.cursors(1) c`,
       ),
       recover: await buffersOf(a, "select pgque.recover(1)"),
       rest: await buffersOf(
         a,
-        "select pgque.rests_until(1, array(select pgque.ring_segments(1)), pgque.consumer_places(1))",
+        "select pgque.idle_until(1, array(select pgque.ring_segments(1)), pgque.consumer_places(1))",
       ),
       segment: await buffersOf(a, "select pgque.segment_is_settled(1, 1)"),
       receive: await limited(async () => (await buffersOfReceive(a, 1)).buffers),

@@ -144,7 +144,7 @@ test("a snoozed message whose end of life comes first is not delivered, and coun
   const got = await receive(a);
   await snooze(got, got.ids, "300 ms");
   await a.query(
-    "update pgque.delayed_near_0 set expires_at = clock_timestamp() - interval '1 s' where payload = 'one'",
+    "update pgque.delayed_soon_0 set expires_at = clock_timestamp() - interval '1 s' where payload = 'one'",
   );
   expect((await receiveSoon()).payloads).toEqual(["two"]);
   const { rows } = await a.query("select expired::int from pgque.consumer_status('q')");

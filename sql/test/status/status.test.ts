@@ -125,7 +125,7 @@ test("queue_status has segments, bytes, delayed messages and dead letters", asyn
   });
   await a.query("select pgque.pause('q')");
   expect((await status("queue_status('q')"))[0]).toMatchObject({ paused: true });
-  await a.query("select pgque.move_delayed('delayed_near_0', null, clock_timestamp() + '2 min')");
+  await a.query("select pgque.move_delayed('delayed_soon_0', null, clock_timestamp() + '2 min')");
   expect((await status("queue_status('q')"))[0]).toMatchObject({ delayed: "1" });
 });
 

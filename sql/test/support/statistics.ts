@@ -1,7 +1,7 @@
 import type pg from "pg";
 
 /** Changed by people alone: creating, configuring and dropping queues, consumers and schedules. */
-const registry = ["meta", "cluster_mark", "queue", "consumer", "subconsumer", "schedule"];
+const registry = ["meta", "cluster_identity", "queue", "consumer", "subconsumer", "schedule"];
 
 export interface TableStatistics {
   table: string;

@@ -2,7 +2,7 @@ import { showAge } from "../output/duration.ts";
 import { ok, severityOf, type Check, type Finding } from "./finding.ts";
 
 interface Status {
-  is_home: boolean;
+  is_same_cluster: boolean;
   unseen_ms: number;
   overdue_ms: number | null;
   behind_ms: number | null;
@@ -22,7 +22,7 @@ export const maintenanceCheck: Check = {
   needsSchema: true,
   async run({ client, quoted }) {
     const { rows } = await client.query<Status>(
-      `select m.is_home,
+      `select m.is_same_cluster,
               extract(epoch from clock_timestamp() - m.seen_at)::float8 * 1000 as unseen_ms,
               extract(epoch from clock_timestamp() - m.overdue_since)::float8 * 1000 as overdue_ms,
               extract(epoch from m.clock_behind)::float8 * 1000 as behind_ms,
@@ -51,7 +51,7 @@ export const maintenanceCheck: Check = {
     const [status] = rows;
     if (status === undefined) return [];
     return [
-      homeFinding(status.is_home, quoted),
+      homeFinding(status.is_same_cluster, quoted),
       seenFinding(status, quoted),
       ...(status.behind_ms === null ? [] : [clockFinding(status.behind_ms)]),
       ...(status.overdue_ms === null ? [] : [overdueFinding(status.overdue_ms, quoted)]),
@@ -61,8 +61,8 @@ export const maintenanceCheck: Check = {
   },
 };
 
-function homeFinding(isHome: boolean, quoted: string): Finding {
-  if (isHome) return ok("the stored transaction ids are this cluster's");
+function homeFinding(isSameCluster: boolean, quoted: string): Finding {
+  if (isSameCluster) return ok("the stored transaction ids are this cluster's");
   return {
     severity: "problem",
     found: "the messages are those of another cluster: they were restored, replicated or upgraded",

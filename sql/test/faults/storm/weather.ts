@@ -71,7 +71,7 @@ export async function maintainAlways(storm: Storm, client: pg.Client): Promise<v
       await client.query("select pgque.maintain()");
       const { rows } = await client.query(
         `select name || ' ' || pg_sequence_last_value('pgque.' || name) as value
-           from unnest('{segment_pointer_1,delayed_near_pointer,delayed_far_pointer,heartbeat_pointer}'::text[]) as name`,
+           from unnest('{segment_pointer_1,delayed_soon_pointer,delayed_later_pointer,heartbeat_pointer}'::text[]) as name`,
       );
       for (const { value } of rows) storm.pointers.add(value);
     } catch (error) {

@@ -17,8 +17,8 @@ const lost = async () => (await client.query("select * from pgque.lost_batches()
 
 test("a schema that is new has been seen to just now, and nothing is overdue", async () => {
   const { rows } = await client.query("select now() - interval '1 hour' as hour_ago");
-  const { is_home, seen_at, overdue_since } = await maintenance();
-  expect({ is_home, overdue_since }).toEqual({ is_home: true, overdue_since: null });
+  const { is_same_cluster, seen_at, overdue_since } = await maintenance();
+  expect({ is_same_cluster, overdue_since }).toEqual({ is_same_cluster: true, overdue_since: null });
   expect(seen_at.getTime()).toBeGreaterThan(rows[0].hour_ago.getTime());
 });
 
@@ -27,7 +27,7 @@ test("a delayed message is overdue from its time until maintain delivers it", as
   await client.query(`select pgque.send('q', 't', 'near', '{"delay": "50 minutes"}')`);
   expect((await maintenance()).overdue_since).toBeNull();
   const { rows } = await client.query(
-    "update pgque.delayed_near_0 set due_at = clock_timestamp() - interval '1 s' returning due_at",
+    "update pgque.delayed_soon_0 set due_at = clock_timestamp() - interval '1 s' returning due_at",
   );
   expect((await maintenance()).overdue_since).toEqual(rows[0].due_at);
   await client.query("select pgque.maintain()");
@@ -55,8 +55,8 @@ test("batches are lost once their lease has ended and their worker is dead, unti
 });
 
 test("a schema that was copied row by row is not this cluster's", async () => {
-  await client.query("update pgque.cluster_mark set system_identifier = 1");
-  expect((await maintenance()).is_home).toBe(false);
+  await client.query("update pgque.cluster_identity set system_identifier = 1");
+  expect((await maintenance()).is_same_cluster).toBe(false);
 });
 
 test.each([

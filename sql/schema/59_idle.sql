@@ -1,5 +1,5 @@
 -- Queues at rest. Maintenance comes by every second, and where nothing has happened there is nothing to do. That is known without looking
--- into the queue: two sequences count what is sent and what is received, and a third, rest_<queue>, says at which of their values
+-- into the queue: two sequences count what is sent and what is received, and a third, idle_<queue>, says at which of their values
 -- maintenance found nothing left to do, and until when that holds:
 --   seconds since 1970 * 2^31 + what the two sequences came to
 -- All that gives maintenance work moves one of the two: a message is inserted with the next of message_seq, a batch with that of batch_seq.
@@ -25,7 +25,7 @@ volatile
 set search_path from current
 as $$
 declare
-  rest constant bigint := pg_sequence_last_value(to_regclass(format(qualified('{schema}.rest_%s'), queue_id)));
+  rest constant bigint := pg_sequence_last_value(to_regclass(format(qualified('{schema}.idle_%s'), queue_id)));
 begin
   return rest is null or rest & 2147483647 <> activity_of(queue_id) or rest >> 31 <= extract(epoch from clock_timestamp());
 end
@@ -33,7 +33,7 @@ $$;
 
 -- Until when a queue has nothing for maintenance to do, in seconds since 1970; null: it has, or it takes a look to know. ring and places: as
 -- maintenance has seen them.
-create function rests_until(queue_id int, ring ring_segment[], places consumer_place[]) returns bigint
+create function idle_until(queue_id int, ring ring_segment[], places consumer_place[]) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -55,21 +55,21 @@ begin
   then
     return null;
   end if;
-  return floor(extract(epoch from clock_timestamp() + (select q.rotation_period from queue q where q.id = rests_until.queue_id) - pointer_age(pointer)));
+  return floor(extract(epoch from clock_timestamp() + (select q.rotation_period from queue q where q.id = idle_until.queue_id) - pointer_age(pointer)));
 end
 $$;
 
 -- Remembers that a queue rests, if it does. activity: what the sequences came to before maintenance looked.
-create function note_rest(queue_id int, activity bigint, ring ring_segment[], places consumer_place[]) returns void
+create function note_idle(queue_id int, activity bigint, ring ring_segment[], places consumer_place[]) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  until constant bigint := rests_until(queue_id, ring, places);
+  until constant bigint := idle_until(queue_id, ring, places);
 begin
   if until is not null then
-    perform setval(relation(format('rest_%s', queue_id)), (least(until, 4294967295) << 31) | activity);
+    perform setval(relation(format('idle_%s', queue_id)), (least(until, 4294967295) << 31) | activity);
   end if;
 end
 $$;

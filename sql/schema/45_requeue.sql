@@ -2,7 +2,7 @@
 -- store until they are due, or into dead_letter when their attempts are used up or they are buried.
 
 -- What becomes of one message of a batch that is not acked.
-create type given_back as (
+create type requeued as (
   message_id bigint,
   -- retry: tried again, one attempt further, a dead letter when its attempts are used up; snooze: comes later, at the same attempt;
   -- release: comes at once, at the same attempt; lost, crashed: the same, and one process further if it is its first or had begun;
@@ -32,7 +32,7 @@ immutable
 return case when length(reason) > 10000 then left(reason, 10000) || '… (truncated: 10000 of ' || length(reason) || ' characters)' else reason end;
 
 -- Writes messages of a batch again, each named once.
-create function give_back(batch_id bigint, given given_back[]) returns void
+create function requeue(batch_id bigint, given requeued[]) returns void
 language plpgsql
 volatile
 set search_path from current
@@ -44,10 +44,10 @@ declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', of_queue))));
   settings queue;
 begin
-  perform require_home();
+  perform require_same_cluster();
   select * into settings from queue q where q.id = of_queue;
   execute format(qualified($sql$
-    with given_back as (
+    with requeued as (
       select m.*, coalesce(g.wait, '0') as wait, g.reason,
              case when g.how = 'retry' then m.attempt + 1 else m.attempt end as next_attempt,
              {schema}.next_crashes(m.crashes, g.how) as next_crashes,
@@ -58,41 +58,41 @@ begin
     dead as (
       insert into {schema}.dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
       select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, {schema}.bounded_reason(g.reason)
-        from given_back g
+        from requeued g
         join {schema}.consumer c on c.id = g.consumer_id
        where is_dead
     ),
-    near as (
+    soon as (
       insert into {schema}.%3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
-        from given_back
+        from requeued
        where not is_dead and wait > '0' and wait <= $5
     ),
-    far as (
+    later as (
       insert into {schema}.%4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
-        from given_back
+        from requeued
        where not is_dead and wait > $5
     )
     insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, crashes, lane, key, expires_at, type, payload, headers)
     select nextval('{schema}.message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, next_crashes, lane, key, expires_at, type, payload, headers
-      from given_back
+      from requeued
      where not is_dead and wait <= '0'
-  $sql$), of_queue, current_segment, delayed_table('near'), delayed_table('far'))
-    using batch_id, given, settings.max_retries, settings.uid, delayed_near_span();
+  $sql$), of_queue, current_segment, delayed_table('soon'), delayed_table('later'))
+    using batch_id, given, settings.max_retries, settings.uid, delayed_soon_span();
   perform wake(of_queue);
 end
 $$;
 
 -- Messages that all go the same way.
-create function all_given_back(message_ids bigint[], how text, wait interval default null, reason text default null) returns given_back[]
+create function all_requeued(message_ids bigint[], how text, wait interval default null, reason text default null) returns requeued[]
 language sql
 immutable
 set search_path from current
-return array(select row(m, how, wait, reason)::given_back from (select distinct unnest(message_ids)) as one(m));
+return array(select row(m, how, wait, reason)::requeued from (select distinct unnest(message_ids)) as one(m));
 
 -- Those of a list that name one of these messages.
-create function given_among(given given_back[], message_ids bigint[]) returns given_back[]
+create function given_among(given requeued[], message_ids bigint[]) returns requeued[]
 language sql
 immutable
 set search_path from current

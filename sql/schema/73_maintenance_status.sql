@@ -3,10 +3,10 @@
 -- Heartbeats' tables are moved on every ten minutes by whoever calls maintain, and by nobody else. So the time of the last move says when
 -- maintenance was seen, some ten minutes more or less.
 --
--- is_home: the stored transaction ids are this cluster's; false: repair() is needed. seen_at: above. overdue_since: since when the first
+-- is_same_cluster: the stored transaction ids are this cluster's; false: repair() is needed. seen_at: above. overdue_since: since when the first
 -- delayed message that has not been delivered has been due; null: none is. clock_behind: by how much the server's clock is behind the latest
 -- time at which something was written that is still there; null: it is not.
-create function maintenance_status(out is_home boolean, out seen_at timestamptz, out overdue_since timestamptz, out clock_behind interval)
+create function maintenance_status(out is_same_cluster boolean, out seen_at timestamptz, out overdue_since timestamptz, out clock_behind interval)
 language plpgsql
 volatile
 security definer
@@ -18,7 +18,7 @@ declare
   position record;
   due_at timestamptz;
 begin
-  is_home := is_marked();
+  is_same_cluster := is_same_cluster();
   seen_at := pointer_moved_at(pg_sequence_last_value('heartbeat_pointer'));
   foreach source in array delayed_tables() loop
     position := delayed_position(source);
@@ -36,7 +36,7 @@ begin
       union all
       select max(pointer_moved_at(pg_sequence_last_value(p.pointer)))
         from (
-          select unnest('{heartbeat_pointer,dedupe_pointer,delayed_near_pointer,delayed_far_pointer}'::regclass[])
+          select unnest('{heartbeat_pointer,dedupe_pointer,delayed_soon_pointer,delayed_later_pointer}'::regclass[])
           union all
           select relation(format('segment_pointer_%s', q.id)) from queue q
         ) p(pointer)

@@ -4,7 +4,7 @@
 -- consumer's newest batch rows and so under the cursor's lock: every message moves it on by rate_period / rate_limit, and it may not pass now.
 
 -- How many of max_messages a consumer may receive now. rate_from and rate_step: the bucket's state, and how far one message moves it.
-create function receive_allowance(
+create function receive_limits(
   queue_id int, consumer_id int, max_messages int, out allowed int, out rate_from timestamptz, out rate_step interval
 )
 language plpgsql
@@ -15,7 +15,7 @@ declare
   settings consumer;
   now constant timestamptz := clock_timestamp();
 begin
-  select c.* into settings from consumer c where c.id = receive_allowance.consumer_id;
+  select c.* into settings from consumer c where c.id = receive_limits.consumer_id;
   allowed := max_messages;
   if settings.rate_limit is not null then
     rate_step := settings.rate_period / settings.rate_limit;
