@@ -3,7 +3,7 @@
 // as 001. From then on the build fails when a frozen file changes.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { digest, sqlFiles, sums } from "./release.mjs";
+import { digest, schemaFiles, sqlFiles, sums } from "./release.mjs";
 
 const sql = path.resolve(process.argv[2] ?? path.join(import.meta.dirname, "../sql"));
 const folder = path.join(sql, "migrations");
@@ -12,7 +12,7 @@ mkdirSync(folder, { recursive: true });
 const first = path.join(folder, "001_first_release.sql");
 if (!existsSync(first)) {
   const schema = path.join(sql, "schema");
-  const files = sqlFiles(schema).map(
+  const files = schemaFiles(schema).map(
     (file) => `-- ${file}\n\n${readFileSync(path.join(schema, file), "utf8").trim()}\n`,
   );
   writeFileSync(first, [`-- ${version}\n`, ...files].join("\n"));

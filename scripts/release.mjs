@@ -10,7 +10,7 @@ export const sums = "SHA256SUMS";
 /** @param {string} sql the folder */
 export function releaseModule(sql) {
   const schema = path.join(sql, "schema");
-  const statements = sqlFiles(schema).flatMap((file) =>
+  const statements = schemaFiles(schema).flatMap((file) =>
     statementsOf(file, readFileSync(path.join(schema, file), "utf8")),
   );
   const { firstVersion, migrations } = readMigrations(path.join(sql, "migrations"));
@@ -76,6 +76,24 @@ function checkFrozen(folder) {
         `expected sql/migrations/${name} as it was released: it is frozen, databases have run it. Put the change into a migration of its own`,
       );
   }
+}
+
+/**
+ * The files of the schema, in the order in which they are run: that of order.txt.
+ *
+ * @param {string} folder sql/schema
+ * @returns {string[]} relative to it
+ * @throws Error when the list and the folder differ
+ */
+export function schemaFiles(folder) {
+  const listed = readFileSync(path.join(folder, "order.txt"), "utf8").trim().split("\n");
+  const found = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sql"));
+  const wrong = [...found.filter((file) => !listed.includes(file)), ...listed.filter((file) => !found.includes(file))];
+  if (wrong.length > 0)
+    throw new Error(
+      `expected sql/schema/order.txt to list the files of sql/schema, they differ by ${wrong.join(", ")}`,
+    );
+  return listed;
 }
 
 export function sqlFiles(folder) {

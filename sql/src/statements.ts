@@ -21,8 +21,8 @@ export function statementsOf(file: string, text: string): Statement[] {
 }
 
 function kindOf(file: string, sql: string): Statement["kind"] {
-  if (file === "98_jit.sql") return "setting";
-  if (file === "99_privileges.sql") return "right";
+  if (file === "core/jit.sql") return "setting";
+  if (file === "access/privileges.sql") return "right";
   if (/^(create( or replace)?\s+(function|procedure|view)|do)\b/i.test(sql)) return "routine";
   if (/^(create\s+(table|type|domain|(unique\s+)?index|sequence)|alter\s+table|comment|insert|select)\b/i.test(sql))
     return "object";

@@ -34,7 +34,7 @@ export function changed(
 
 /** Functions alone: no migration. */
 export const patchRelease: Release = changed(packagedRelease, patchVersion, [
-  ["61_maintain.sql", "array_agg(q.name order by q.name)", "array_agg(q.name order by q.name desc)"],
+  ["rotation/maintain.sql", "array_agg(q.name order by q.name)", "array_agg(q.name order by q.name desc)"],
 ]);
 
 const forceTick = packagedRelease.statements.find(({ sql }) => sql.includes("function force_tick("))!;
@@ -49,29 +49,33 @@ export const nextRelease: Release = {
     nextVersion,
     [
       [
-        "10_queue.sql",
+        "queue/queue.sql",
         "created_at timestamptz not null default now()",
         "created_at timestamptz not null default now(),\n  note text",
       ],
       [
-        "20_segment.sql",
+        "queue/segment.sql",
         "payload text,\n      headers jsonb\n",
         "payload text,\n      headers jsonb,\n      trace text\n",
       ],
       [
-        "30_send.sql",
+        "send/send.sql",
         "(%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers)",
         "(%3$sseq, id, type, payload, headers, trace) values (%4$smessage_id, message_id, type_name, payload, headers, {schema}.traced(%1$s))",
       ],
-      ["55_extend.sql", "lease interval default '30 s',", "lease interval default '30 s', note text default null,"],
-      ["82_info.sql", "dead_letters bigint\n)", "dead_letters bigint,\n  note text\n)"],
-      ["82_info.sql", "s.delayed, s.dead_letters\n", "s.delayed, s.dead_letters, q.note\n"],
-      ["61_maintain.sql", "array_agg(q.name order by q.name)", "array_agg(q.name order by q.name desc)"],
+      [
+        "receive/extend.sql",
+        "lease interval default '30 s',",
+        "lease interval default '30 s', note text default null,",
+      ],
+      ["compat/info.sql", "dead_letters bigint\n)", "dead_letters bigint,\n  note text\n)"],
+      ["compat/info.sql", "s.delayed, s.dead_letters\n", "s.delayed, s.dead_letters, q.note\n"],
+      ["rotation/maintain.sql", "array_agg(q.name order by q.name)", "array_agg(q.name order by q.name desc)"],
       [forceTick.file, forceTick.sql, ""],
     ],
     [
       {
-        file: "95_trace.sql",
+        file: "core/trace.sql",
         kind: "routine",
         sql: "create function traced(queue_id int) returns text language sql immutable return 'by the new version'",
       },
@@ -102,7 +106,7 @@ function ring(parent: string): Statement[] {
     (n) => `create table trace_${n} partition of trace for values in (${n}) with (autovacuum_enabled = off)`,
   );
   return [parent, ...children, "create sequence trace_pointer minvalue 0"].map((sql) => ({
-    file: "95_trace.sql",
+    file: "core/trace.sql",
     kind: "object",
     sql,
   }));

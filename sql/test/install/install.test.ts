@@ -74,7 +74,7 @@ test("refuses another version, and names both", async () => {
 
 test("an install that fails leaves nothing behind", async () => {
   await client.query("create schema pgque");
-  const broken = { file: "99_broken.sql", kind: "object", sql: "select 1 / 0" } as const;
+  const broken = { file: "core/broken.sql", kind: "object", sql: "select 1 / 0" } as const;
   const release = { ...packagedRelease, statements: [...packagedRelease.statements, broken] };
   await expect(install(client, { release })).rejects.toThrow("division by zero");
   const { rows } = await client.query("select from pg_class where relnamespace = 'pgque'::regnamespace");

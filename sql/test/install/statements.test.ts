@@ -42,15 +42,15 @@ test("the statements of the schema are all there, and those of functions are tol
     ),
   ).toBe(true);
   const schema = path.join(sql, "schema");
-  const declared = readdirSync(schema).flatMap(
-    (file) => readFileSync(path.join(schema, file), "utf8").match(/^create function/gm) ?? [],
-  );
+  const declared = readdirSync(schema, { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".sql"))
+    .flatMap((file) => readFileSync(path.join(schema, file), "utf8").match(/^create function/gm) ?? []);
   expect(kinds.routine?.filter(({ sql: text }) => text.startsWith("create function"))).toHaveLength(declared.length);
 });
 
 test("a statement of which nobody knows whether an upgrade runs it again fails the build", () => {
-  expect(() => statementsOf("10_queue.sql", "alter function version() reset all;")).toThrow(
-    'expected 10_queue.sql to hold statements that create, alter a table, comment, insert, select or do, found "alter function',
+  expect(() => statementsOf("queue/queue.sql", "alter function version() reset all;")).toThrow(
+    'expected queue/queue.sql to hold statements that create, alter a table, comment, insert, select or do, found "alter function',
   );
 });
 

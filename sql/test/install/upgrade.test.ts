@@ -53,12 +53,12 @@ test("a patch replaces functions and nothing else, and a version with migrations
 
 test("functions and views that a version has no more are dropped, those of others in the schema stay", async () => {
   const view = {
-    file: "95_view.sql",
+    file: "core/view.sql",
     kind: "routine",
     sql: "create view glance as select q.name, backoff(1) from queue q",
   } as const;
   const gone = {
-    file: "95_gone.sql",
+    file: "core/gone.sql",
     kind: "routine",
     sql: "create function gone(of caller) returns int language sql return 1",
   } as const;

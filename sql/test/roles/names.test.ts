@@ -1,4 +1,5 @@
-import { readFile, readdir } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import { sqlFiles } from "../support/sql-files.ts";
 import * as fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type pg from "pg";
@@ -19,7 +20,7 @@ afterAll(() => server.drop());
 /** Every tag that quotes something in the sources, and what else means something to SQL, to format() or to a person. */
 async function fragments(): Promise<string[]> {
   const folder = new URL("../../schema/", import.meta.url);
-  const sources = await Promise.all((await readdir(folder)).map((file) => readFile(new URL(file, folder), "utf8")));
+  const sources = await Promise.all((await sqlFiles(folder)).map((file) => readFile(new URL(file, folder), "utf8")));
   const tags = new Set(sources.flatMap((source) => source.match(/\$\w*\$/g) ?? []));
   return [
     ...tags,

@@ -59,7 +59,7 @@ test("validate names a role that holds CREATE on the schema since, and another o
 
 /** A version with one function more. */
 const more = {
-  file: "95_more.sql",
+  file: "core/more.sql",
   kind: "routine",
   sql: "create function more() returns int language sql return 1",
 } as const;

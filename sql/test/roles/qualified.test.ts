@@ -1,9 +1,10 @@
-import { readFile, readdir } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import { sqlFiles } from "../support/sql-files.ts";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 
-// Dynamic SQL names everything with its schema: see 02_qualified.sql. Looked for in the sources, and in the functions that are generated.
+// Dynamic SQL names everything with its schema: see core/qualified.sql. Looked for in the sources, and in the functions that are generated.
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -71,7 +72,7 @@ test("no template of the sources names a relation, a function or a type without 
   const folder = new URL("../../schema/", import.meta.url);
   const found: string[] = [];
   let read = 0;
-  for (const file of await readdir(folder)) {
+  for (const file of await sqlFiles(folder)) {
     const source = await readFile(new URL(file, folder), "utf8");
     for (const template of templates(source)) {
       read += 1;
@@ -85,7 +86,7 @@ test("no template of the sources names a relation, a function or a type without 
 
 test("no name that is built is looked up without its schema", async () => {
   const folder = new URL("../../schema/", import.meta.url);
-  for (const file of (await readdir(folder)).filter((name) => name !== "02_qualified.sql")) {
+  for (const file of (await sqlFiles(folder)).filter((name) => name !== "core/qualified.sql")) {
     const source = (await readFile(new URL(file, folder), "utf8")).replaceAll(
       "pg_get_serial_sequence(format(qualified('{schema}.%I'), source), 'seq')::regclass",
       "",

@@ -24,7 +24,7 @@ const foreverMs = 2 ** 31 - 1;
 /**
  * Messages that came back from a lost lease are suspects: one of them may end its process. Here they are handled one at a time, with nothing beside
  * them in the whole process, so that its end names the message. A handler that runs for long keeps nobody waiting for longer than the suspect's
- * patience, and a suspect that takes longer than that nobody else: see sql/schema/46_lost.sql.
+ * patience, and a suspect that takes longer than that nobody else: see sql/schema/settle/lost.sql.
  */
 class Quarantine {
   readonly #members = new Set<Member>();

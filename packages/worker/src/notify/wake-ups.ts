@@ -8,7 +8,7 @@ import { pause } from "../connection/pause.ts";
 /**
  * Tells a worker that there may be something to receive, on the notifier that it shares with the others. Where nothing can be heard the worker polls.
  *
- * Before it sleeps a worker raises the idle flag, asks whether somebody is just sending, and receives once more: see 33_wake.sql. Postgres
+ * Before it sleeps a worker raises the idle flag, asks whether somebody is just sending, and receives once more: see send/wake.sql. Postgres
  * counts how often a connection has raised a flag, so that two workers of one queue do not need to know of each other.
  */
 export class WakeUps implements Listener {

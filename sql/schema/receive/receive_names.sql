@@ -1,5 +1,5 @@
 -- receive_messages in the shape that PgQue's clients know. Only the returned messages are in the batch, up to 100,000: clients ask for as many as
--- an integer can say. A consumer with subconsumers is left to them: see 81_subconsumer.sql.
+-- an integer can say. A consumer with subconsumers is left to them: see compat/subconsumer.sql.
 create function receive(queue text, consumer text, max_return int default 100, caller caller default current_user) returns setof message
 language plpgsql
 volatile

@@ -1,7 +1,7 @@
 -- Schedules: messages that are sent again and again, at the times that a cron expression names.
 --
 -- Which times these are is the worker's business: the expression and the time zone are only stored here. A worker reads schedules(), works
--- out what is due and calls fire_schedule(name, time), see 35_firing.sql; of all who do, one sends the message.
+-- out what is due and calls fire_schedule(name, time), see schedule/firing.sql; of all who do, one sends the message.
 
 -- Changed only by people, so its UPDATEs and DELETEs do not matter.
 create table schedule (

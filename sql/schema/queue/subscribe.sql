@@ -1,7 +1,7 @@
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
--- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see 48_exclusive.sql),
--- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see 49_ordered.sql.
--- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see 56_limits.sql.
+-- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see receive/exclusive.sql),
+-- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see receive/ordered.sql.
+-- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see receive/limits.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile

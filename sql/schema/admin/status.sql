@@ -1,5 +1,5 @@
 -- What operators and dashboards read. Functions, because every queue has tables of its own; read only, and safe to call at any time.
--- What a consumer has before it is in 70_consumer_status.sql.
+-- What a consumer has before it is in admin/consumer_status.sql.
 
 -- One row a queue. sent_per_second: since the first message in the current segment, what was delivered late or again included. bytes: on
 -- disk, without indexes. delayed: what waits for its time, in all tables.

@@ -9,7 +9,7 @@ create domain caller as name not null constraint is_the_caller check (value = cu
 
 comment on domain caller is 'The role that calls a function: leave it out.';
 
--- Whether a role may receive from a queue: it holds EXECUTE on the functions generated for it, see 26_roles.sql.
+-- Whether a role may receive from a queue: it holds EXECUTE on the functions generated for it, see access/roles.sql.
 create function may_receive(caller name, queue_id int) returns boolean
 language sql
 stable

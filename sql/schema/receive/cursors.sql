@@ -43,7 +43,7 @@ begin
 end
 $$;
 
--- Where a consumer has got to in a lane, for who looks several times in one call. settled is the furthest line there is: see 42_open_batches.sql.
+-- Where a consumer has got to in a lane, for who looks several times in one call. settled is the furthest line there is: see receive/open_batches.sql.
 create type consumer_place as (
   consumer_id int,
   lane smallint,

@@ -77,13 +77,13 @@ begin
       settled_before bigint not null default 1,
       still_open bigint[],
       worker text,
-      -- the worker says which suspects it begins: see 46_lost.sql. Null: it does not
+      -- the worker says which suspects it begins: see settle/lost.sql. Null: it does not
       tells_begun boolean,
       created_at timestamptz not null default clock_timestamp(),
       lease_until timestamptz,
       -- the rest of an ordered batch, which is handed out to nobody before this time
       waits_until timestamptz,
-      -- of a consumer with a rate limit: see 56_limits.sql
+      -- of a consumer with a rate limit: see receive/limits.sql
       rate_until timestamptz
     ) partition by list (segment);
     create index on {schema}.batch_%1$s (consumer_id, lane, n);
@@ -98,7 +98,7 @@ begin
       final boolean not null,
       -- the messages this outcome settles
       message_ids bigint[] not null default '{}',
-      -- settles nothing: the handler of this message begins, alone in its process or beside others; see 46_lost.sql
+      -- settles nothing: the handler of this message begins, alone in its process or beside others; see settle/lost.sql
       begun bigint,
       alone boolean,
       created_at timestamptz not null default clock_timestamp(),
@@ -114,7 +114,7 @@ begin
   perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(0));
   perform setval(relation(format('lock_attempts_%s', queue_id)), 0);
   perform withhold(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,idle}'::text[]) as kind));
-  -- nothing has happened, and nothing is to be done: see 59_idle.sql
+  -- nothing has happened, and nothing is to be done: see rotation/idle.sql
   perform setval(relation(format('idle_%s', queue_id)), 4294967295 << 31);
 end
 $$;

@@ -143,7 +143,7 @@ return format(qualified($sql$
 $sql$), queue_id);
 
 -- The query for a page of what a consumer has not received. $1: the consumer, $2: how many, $3, $4 and $5: after which lane and (txid, seq) in it.
--- First comes what is left of the window, then what a new one would hold, each with its late messages first: see 40_receive.sql. Where to
+-- First comes what is left of the window, then what a new one would hold, each with its late messages first: see receive/receive.sql. Where to
 -- go on is told by the cursor of the moment, so a page goes on rightly too where the consumer has received meanwhile.
 create function unreceived_messages(queue_id int) returns text
 language sql

@@ -103,10 +103,10 @@ end
 $generate$;
 
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
---   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see 06_cluster_identity.sql.
+--   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see core/cluster_identity.sql.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
 --   3. The advisory lock of the consumer's cursors, in a statement of its own, so that the next statement's snapshot is taken after it.
---      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see 41_lanes.sql.
+--      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see receive/lanes.sql.
 --   4. The newest batch row is the cursor. If the consumer has rows in the current segment, the newest of them it is: the pointer moves to
 --      empty segments only, and whoever writes a batch row holds the cursor's lock, or by truncating keeps all receivers out. Otherwise
 --      it is looked for in all, and the pointer is read again now that this transaction holds ACCESS SHARE on every batch table and

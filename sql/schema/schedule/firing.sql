@@ -3,7 +3,7 @@
 -- A firing is an INSERT that is unique in (schedule, time), in the transaction that sends the message. A unique constraint does not span
 -- a ring of tables, so the time itself says which of the four it goes into: its day, modulo four. Two calls for one time always meet in
 -- one table, nothing has to be moved on, and no rotation comes between them. Three of the tables are in use: today's, yesterday's, and
--- tomorrow's shortly before midnight. The fourth rests and is truncated (62_rotate_firings.sql).
+-- tomorrow's shortly before midnight. The fourth rests and is truncated (schedule/rotate_firings.sql).
 create table firing (
   segment int not null,
   -- by name: a firing outlives its schedule

@@ -6,9 +6,9 @@
 --   <schema>_admin    both, and administers
 --
 -- None of them, and nobody with a grant of one queue, has a privilege on a table or a sequence: all is done by functions, three of which
--- are also views for tools of PgQue (84_pgque_views.sql). What holds
+-- are also views for tools of PgQue (compat/pgque_views.sql). What holds
 -- for one queue is a privilege on the functions generated for it; send, send_batch, receive_messages and ack run with the caller's
--- rights and call those, the other functions ask for it (see 09_caller.sql).
+-- rights and call those, the other functions ask for it (see access/caller.sql).
 
 -- The functions that are there to be called, and the privilege that their callers need; all others are for the owner of the schema alone.
 -- <queue>: generated for each queue.

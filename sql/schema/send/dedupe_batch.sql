@@ -1,4 +1,4 @@
--- Dedupe keys of a batch of messages, one each or none. As for one message, see 28_dedupe.sql; and of those in the batch with one key the
+-- Dedupe keys of a batch of messages, one each or none. As for one message, see send/dedupe.sql; and of those in the batch with one key the
 -- first is sent.
 
 -- Claims the keys that options name for the messages with these ids. Returns an id for each: its own if it is to be sent, otherwise that of

@@ -91,7 +91,7 @@ end
 $$;
 
 -- Finishes an open batch in its worker's place and appends one with what it left, but for what becomes a dead letter. What waited comes as it
--- waited, of what a worker left 46_lost.sql says it. Null: nothing was left. The same batch again: a transaction that settles something of it is
+-- waited, of what a worker left settle/lost.sql says it. Null: nothing was left. The same batch again: a transaction that settles something of it is
 -- open, or just was.
 create function take_over(
   old_id bigint, worker text, lease interval, tells_begun boolean, out batch_id bigint, out lease_until timestamptz

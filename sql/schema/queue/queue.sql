@@ -7,7 +7,7 @@ create table queue (
   name text not null unique check (octet_length(name) between 1 and 57),
   -- a message is delivered at most max_retries + 1 times, then becomes a dead letter
   max_retries int not null default 5 check (max_retries between 0 and 32000),
-  -- a message that has ended its process this often becomes a dead letter: see 46_lost.sql
+  -- a message that has ended its process this often becomes a dead letter: see settle/lost.sql
   max_crashes int not null default 3 check (max_crashes between 1 and 1000),
   -- a segment is full at this size (its TOAST included) or this long after its first insert …
   rotation_bytes bigint not null default 64 * 1024 * 1024 check (rotation_bytes >= 8192),

@@ -34,7 +34,7 @@ set search_path from current
 return deliver_due();
 
 -- There are no ticks. What schedules them goes on working, and as there it notifies who listens for a queue that has something: PgQue's
--- clients raise no idle flag (33_wake.sql), so that senders do not know of them. maintain does it, too.
+-- clients raise no idle flag (send/wake.sql), so that senders do not know of them. maintain does it, too.
 create function notify_listeners(queue_id int) returns void
 language plpgsql
 volatile

@@ -9,7 +9,7 @@ create table consumer (
   mode text not null check (mode in ('exclusive', 'shared', 'ordered')),
   -- what a failed message does to the lane of an ordered consumer: block it until it is tried again, or be skipped and come later
   on_failure text not null default 'block' check (on_failure in ('block', 'skip')),
-  -- limits, see 56_limits.sql; null: none
+  -- limits, see receive/limits.sql; null: none
   max_in_flight int check (max_in_flight > 0),
   rate_limit int check (rate_limit > 0),
   rate_period interval not null default '1 s',
@@ -20,7 +20,7 @@ create table consumer (
 
 comment on table consumer is 'The consumers of each queue.';
 
--- PgQue's subconsumers: names of workers that share a consumer. See 81_subconsumer.sql.
+-- PgQue's subconsumers: names of workers that share a consumer. See compat/subconsumer.sql.
 create table subconsumer (
   consumer_id int not null references consumer on delete cascade,
   name text not null,

@@ -1,7 +1,7 @@
 -- Recovery: batches whose lease has ended are finished in their worker's place, and what they left unsettled is given back, as
--- 46_lost.sql says. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
+-- settle/lost.sql says. A lease ends at the later of the batch's own end and the last heartbeat of its worker, or at once when the
 -- worker's session is over. Each call looks at some 1,000 open batches of a cursor, and stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
--- consumers stay in their place; for them, workers are woken: see 48_exclusive.sql and 49_ordered.sql.
+-- consumers stay in their place; for them, workers are woken: see receive/exclusive.sql and receive/ordered.sql.
 
 create function recover(queue_id int, places consumer_place[] default null) returns int
 language plpgsql

@@ -29,5 +29,5 @@ create type received_message as (
   crashes int
 );
 
--- Up to where the batches of a cursor are finished: see 42_open_batches.sql.
+-- Up to where the batches of a cursor are finished: see receive/open_batches.sql.
 create type settled_watermark as (settled_before bigint, still_open bigint[]);

@@ -1,4 +1,4 @@
--- What a receive reads: the parts of its statement that say which messages, in which order, from which tables. 40_receive.sql says how a
+-- What a receive reads: the parts of its statement that say which messages, in which order, from which tables. receive/receive.sql says how a
 -- cursor works.
 
 -- What the main part of a window is read after, (txid, seq): the position of a cursor, or the end of the earlier snapshot while the position is
@@ -40,7 +40,7 @@ return case when (select q.expiry from queue q where q.id = queue_id) then ' and
 -- Where a page of a lane is read from.
 --   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
 --   late    the whole ring, and first the messages of transactions that were open when prev_snapshot was taken
---   part    the segments of part.part, before part.before: see 39_window_segments.sql
+--   part    the segments of part.part, before part.before: see receive/window_segments.sql
 create function page_source(queue_id int, lane text, kind text) returns text
 language plpgsql
 set search_path from current
@@ -97,7 +97,7 @@ end
 $generate$;
 
 -- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
--- on txid beside the upper bound: see 43_batch_messages.sql.
+-- on txid beside the upper bound: see receive/batch_messages.sql.
 create function expired_between(queue_id int, lane text, txid text, seq text) returns text
 language sql
 stable
