@@ -3,7 +3,7 @@ import { Pgque, defineQueue } from "@pgque/client";
 await using pgque = new Pgque(process.env["DATABASE_URL"]);
 
 // higher priorities first; every tenth batch begins with the lowest
-const mails = defineQueue("mails", { laneBy: "priority", lowestFirstEvery: 10 });
+const mails = defineQueue("mails", { laneBy: "priority", lowPriorityEvery: 10 });
 await pgque.ensure(mails);
 await pgque.subscribe(mails);
 await pgque.send(mails, "newsletter");
@@ -16,11 +16,11 @@ await pgque.subscribe(accounts, "ledger", { mode: "ordered", onFailure: "block" 
 await pgque.sendMany(accounts, ["open a", "open b", "credit a"], { keys: ["a", "b", "a"] });
 
 // sent once, however often the request comes; of no use after a minute; at most ten a second, five at once
-const pushes = defineQueue("pushes", { expiry: true });
+const pushes = defineQueue("pushes", { allowExpiry: true });
 await pgque.ensure(pushes);
 await pgque.subscribe(pushes, "phone", { rateLimit: 10, ratePeriodMs: 1000, maxInFlight: 5 });
-await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", expiresAfterMs: 60_000 });
-await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", expiresAfterMs: 60_000 });
+await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", ttlMs: 60_000 });
+await pgque.send(pushes, "your taxi is here", { dedupeKey: "ride-7/arrived", ttlMs: 60_000 });
 
 await pgque.queues.pause(mails); // nothing is received; sends go on
 await pgque.queues.resume(mails);

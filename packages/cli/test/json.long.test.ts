@@ -18,7 +18,7 @@ const rules: readonly [RegExp, (value: unknown) => boolean][] = [
   [/(Ms|PerSecond|Count|Bytes|BytesMax)$/, count],
   [/^(bytes|depth|delayed|deadLetters|inFlight|expired|attempt|openBatches|sent|purged|redriven)$/, count],
   [
-    /^(is[A-Z].*|paused|created|changed|added|moved|removed|dropped|serves|wake|expiry)$/,
+    /^(is[A-Z].*|paused|created|changed|added|moved|removed|dropped|serves|notify|allowExpiry)$/,
     (value) => typeof value === "boolean",
   ],
 ];
@@ -45,7 +45,7 @@ function* breaches(value: unknown, path: string, lists: readonly string[]): Gene
 test("every command's JSON is in one vocabulary: names, ids, times, durations, sizes and counts", async () => {
   const printed: Record<string, unknown> = {};
   const take = async (...args: string[]): Promise<unknown> => (printed[args.join(" ")] = await json(...args));
-  await take("queue", "create", "orders", "--expiry", "on", "--retention", "1h", "--max-lag", "1d");
+  await take("queue", "create", "orders", "--allow-expiry", "on", "--retention", "1h", "--max-lag", "1d");
   await take("consumer", "add", "orders", "billing", "--rate-limit", "9000");
   await take("send", "orders", "1", "--expires", "2h");
   await take("send", "orders", "2", "--delay", "1h");

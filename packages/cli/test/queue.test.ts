@@ -16,7 +16,7 @@ test("without a queue the list says how to make one, and is an empty array for p
 
 test("a queue of any name is created with its settings, once", async () => {
   const name = "Grüße ☾ 日本";
-  const settings = ["--max-retries", "3", "--retention", "1.5h", "--lane-by", "priority", "--expiry", "on"];
+  const settings = ["--max-retries", "3", "--retention", "1.5h", "--lane-by", "priority", "--allow-expiry", "on"];
   expect(await run("queue", "create", name, ...settings)).toEqual({
     code: 0,
     out: `Created queue "${name}".\n`,
@@ -26,8 +26,8 @@ test("a queue of any name is created with its settings, once", async () => {
     maxRetries: 3,
     retentionMs: 5_400_000,
     laneBy: "priority",
-    expiry: true,
-    wake: true,
+    allowExpiry: true,
+    notify: true,
   });
   expect(await json("queue", "create", name, "--max-retries", "9")).toEqual({
     queue: name,
@@ -39,7 +39,7 @@ test("a queue of any name is created with its settings, once", async () => {
     "9",
     "--retention",
     "2d",
-    "--expiry",
+    "--allow-expiry",
     "off",
     "--max-lag",
     "1h",
@@ -47,7 +47,7 @@ test("a queue of any name is created with its settings, once", async () => {
     "priority",
   ];
   expect((await run("queue", "create", name, ...others)).out).toBe(
-    `Queue "${name}" is there already. Its settings were left as they are: --max-retries is 3, not 9; --expiry is on, not off; ` +
+    `Queue "${name}" is there already. Its settings were left as they are: --max-retries is 3, not 9; --allow-expiry is on, not off; ` +
       `--retention is 90m, not 2d; --max-lag is none, not 1h. \`pgque queue set '${name}'\` changes them.\n`,
   );
   expect((await run("queue", "create", name)).out).toBe(
@@ -81,11 +81,11 @@ test("settings are changed, taken back, and refused all together", async () => {
     'Changed queue "changed".\n',
   );
   expect(await client.queues.settings("changed")).toMatchObject({ maxLagMs: 7_200_000, maxRetries: 1 });
-  expect(await json("queue", "set", "changed", "--max-lag", "default", "--wake", "off")).toEqual({
+  expect(await json("queue", "set", "changed", "--max-lag", "default", "--notify", "off")).toEqual({
     queue: "changed",
     changed: true,
   });
-  expect(await client.queues.settings("changed")).toMatchObject({ maxLagMs: null, maxRetries: 1, wake: false });
+  expect(await client.queues.settings("changed")).toMatchObject({ maxLagMs: null, maxRetries: 1, notify: false });
   const refused = await run("queue", "set", "changed", "--max-retries", "-1", "--lanes", "0");
   expect(refused).toMatchObject({ code: 2, out: "" });
   expect(refused.err).toContain("expected --max-retries to be an integer from 0 to 32000, got: -1");

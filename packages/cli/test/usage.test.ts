@@ -102,7 +102,7 @@ describe("what the database refuses is told in the words of the command line", a
       "queue 'max_orders' has no priorities. A queue is created with --lane-by priority",
     ],
     [["send", "urgent", "1", "--priority", "3"], "expected --priority to be an integer from 0 to 2, got: 3"],
-    [["send", "max_orders", "1", "--expires", "1h"], "`pgque queue set QUEUE --expiry on` lets them"],
+    [["send", "max_orders", "1", "--expires", "1h"], "`pgque queue set QUEUE --allow-expiry on` lets them"],
     [["send", "max_orders", "1", "--delay", "40000d"], "expected --delay to be from 0ms to 36500d, got: 40000d"],
     [["send", "max_orders", "1", "--header", String.raw`a="\u0000"`], "expected headers that the database can store"],
     [["send", "max_orders", "1", "--header", String.raw`a="\ud800"`], "expected headers that the database can store"],

@@ -15,8 +15,8 @@ async function all(queue: QueueRef): Promise<Message[]> {
 test("headers are added to, priority and expiry taken, unless the send says otherwise", async () => {
   const queue = defineQueue("defaults", {
     laneBy: "priority",
-    expiry: true,
-    defaults: { headers: { tenant: "a", source: "shop" }, priority: 3, expiresAfterMs: 3_600_000 },
+    allowExpiry: true,
+    defaults: { headers: { tenant: "a", source: "shop" }, priority: 3, ttlMs: 3_600_000 },
   });
   await pgque.ensure(queue);
   await pgque.subscribe(queue);

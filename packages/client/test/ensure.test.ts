@@ -15,11 +15,11 @@ const everyOption: Record<keyof QueueOptions, [QueueOptions[keyof QueueOptions],
   maxLagMs: [7, 8],
   maxLagAction: ["drop", "warn"],
   payloadBytesMax: [10, 11],
-  wake: [false, true],
+  notify: [false, true],
   laneBy: ["priority", "key"],
   lanes: [4, 5],
-  lowestFirstEvery: [2, 3],
-  expiry: [true, false],
+  lowPriorityEvery: [2, 3],
+  allowExpiry: [true, false],
 };
 const options = (which: 0 | 1): QueueOptions =>
   Object.fromEntries(Object.entries(everyOption).map(([name, values]) => [name, values[which]]));
@@ -38,16 +38,16 @@ test("ensure says of every option that a definition names what it is in the data
 });
 
 test("what a definition does not name is not compared, whatever the default is", async () => {
-  await pgque.ensure(defineQueue("own", { maxRetries: 1, payloadBytesMax: 10, wake: false }));
+  await pgque.ensure(defineQueue("own", { maxRetries: 1, payloadBytesMax: 10, notify: false }));
   expect(await pgque.ensure("own")).toEqual({ created: false, differences: [] });
-  expect(await pgque.ensure(defineQueue("own", { wake: false }))).toEqual({ created: false, differences: [] });
+  expect(await pgque.ensure(defineQueue("own", { notify: false }))).toEqual({ created: false, differences: [] });
 });
 
 test("with strict it fails, names each option, what was expected and found, and changes nothing", async () => {
   await pgque.ensure(defineQueue("strict", { maxRetries: 1 }), { strict: true });
   await pgque.ensure(defineQueue("strict", { maxRetries: 1 }), { strict: true });
   const error = await failure(
-    pgque.ensure(defineQueue("strict", { maxRetries: 2, maxLagMs: 1000, wake: true }), { strict: true }),
+    pgque.ensure(defineQueue("strict", { maxRetries: 2, maxLagMs: 1000, notify: true }), { strict: true }),
   );
   expect(error).toMatchObject({
     code: "OPTIONS_DIFFER",

@@ -62,11 +62,11 @@ test("a dedupe key: the first is sent, the others are answered with its id", asy
 });
 
 test("expiry: what has expired is not delivered", async () => {
-  const queue = defineQueue("expiring", { expiry: true });
+  const queue = defineQueue("expiring", { allowExpiry: true });
   await pgque.ensure(queue);
   await pgque.subscribe(queue);
   await pgque.send(queue, "gone", { expiresAt: new Date(0) });
-  await pgque.send(queue, "stays", { expiresAfterMs: 60_000 });
+  await pgque.send(queue, "stays", { ttlMs: 60_000 });
   expect(await received(queue)).toEqual(["stays"]);
 });
 
@@ -96,8 +96,8 @@ test.each<[SendOptions & SendManyOptions, string]>([
   [{ key: "ü".repeat(501) }, "expected `key` to have 0 to 1000 bytes of UTF-8, got: 1002 bytes"],
   [{ dedupeKey: "" }, "expected `dedupeKey` to have 1 to 1000 bytes of UTF-8, got: 0 bytes"],
   [{ dedupeTtlMs: 1 }, "expected `dedupeTtlMs` together with a dedupe key"],
-  [{ expiresAfterMs: 0 }, "expected `expiresAfterMs` to be a number from 1 to 3153600000000, got: 0"],
-  [{ expiresAt: new Date(), expiresAfterMs: 1 }, "expected `expiresAfterMs` or `expiresAt`, got both"],
+  [{ ttlMs: 0 }, "expected `ttlMs` to be a number from 1 to 3153600000000, got: 0"],
+  [{ expiresAt: new Date(), ttlMs: 1 }, "expected `ttlMs` or `expiresAt`, got both"],
 ])("%j is refused before anything is sent", async (options, message) => {
   const error = await failure(pgque.send(defineQueue("not there"), 1, options));
   expect([error.code, error.message]).toEqual(["INVALID_OPTION", expect.stringContaining(message)]);

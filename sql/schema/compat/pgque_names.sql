@@ -41,7 +41,7 @@ volatile
 set search_path from current
 as $$
 begin
-  if (select q.wake from queue q where q.id = queue_id) and exists (
+  if (select q.notify from queue q where q.id = queue_id) and exists (
     select from consumer c
      where c.queue_id = notify_listeners.queue_id and not c.paused
        -- the look into the queue last, which is dear: the planner does not know

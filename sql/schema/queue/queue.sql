@@ -21,15 +21,15 @@ create table queue (
   max_lag_action text not null default 'warn' check (max_lag_action in ('warn', 'drop')),
   payload_bytes_max int not null default 1000000000 check (payload_bytes_max between 1 and 1000000000),
   -- whether senders wake idle workers by NOTIFY, which a transaction that is to be prepared must not do
-  wake boolean not null default true,
+  notify boolean not null default true,
   -- sub-logs with cursors of their own. priority: a message's lane is its priority, and higher ones are received first. key: messages of
   -- one key share a lane, which an ordered consumer receives one batch at a time. Null: one lane
   lane_by text check (lane_by in ('priority', 'key')),
   lanes int not null default 1 check (lanes between 1 and 1024),
   -- every so many batches the lowest priority comes first, so that it is not starved; null: never
-  lowest_first_every int check (lowest_first_every > 1),
+  low_priority_every int check (low_priority_every > 1),
   -- messages may be sent with an end of their life, after which they are not delivered
-  expiry boolean not null default false,
+  allow_expiry boolean not null default false,
   -- receives return nothing
   paused boolean not null default false,
   -- the last migration that its tables have had

@@ -14,11 +14,11 @@ return array[
   row('max_lag', 'span', null, '100 years', true),
   row('max_lag_action', 'word', 'warn,drop', null, false),
   row('payload_bytes_max', 'integer', '1', '1000000000', false),
-  row('wake', 'boolean', null, null, false),
+  row('notify', 'boolean', null, null, false),
   row('lane_by', 'word', 'priority,key', null, true),
   row('lanes', 'integer', '1', '1024', false),
-  row('lowest_first_every', 'integer', '2', '2147483647', true),
-  row('expiry', 'boolean', null, null, false)
+  row('low_priority_every', 'integer', '2', '2147483647', true),
+  row('allow_expiry', 'boolean', null, null, false)
 ]::option_kind[];
 
 -- Refuses options that a queue cannot be created with.
@@ -36,8 +36,8 @@ begin
   if options ? 'lanes' and not options ? 'lane_by' then
     problems := problems || 'expected lanes together with lane_by'::text;
   end if;
-  if options ? 'lowest_first_every' and options ->> 'lane_by' is distinct from 'priority' then
-    problems := problems || 'expected lowest_first_every together with lane_by = priority'::text;
+  if options ? 'low_priority_every' and options ->> 'lane_by' is distinct from 'priority' then
+    problems := problems || 'expected low_priority_every together with lane_by = priority'::text;
   end if;
   perform refuse_options(problems, queue_option_kinds());
 end
@@ -65,12 +65,12 @@ begin
     problems := problems || format('expected lanes of queue %s to be %s, got: %s', quote_literal(settings.name),
       case when settings.lane_by is null then '1, it was created without lane_by' else settings.lanes || ' or more' end, options ->> 'lanes');
   end if;
-  if options ->> 'lowest_first_every' is not null and settings.lane_by is distinct from 'priority' then
-    problems := problems || format('queue %s has no priorities, for lowest_first_every', quote_literal(settings.name));
+  if options ->> 'low_priority_every' is not null and settings.lane_by is distinct from 'priority' then
+    problems := problems || format('queue %s has no priorities, for low_priority_every', quote_literal(settings.name));
   end if;
   -- … a message sent with an end of its life keeps it
-  if settings.expiry and (options ->> 'expiry')::boolean is false then
-    problems := problems || format('expiry of queue %s cannot be switched off', quote_literal(settings.name));
+  if settings.allow_expiry and (options ->> 'allow_expiry')::boolean is false then
+    problems := problems || format('allow_expiry of queue %s cannot be switched off', quote_literal(settings.name));
   end if;
   perform refuse_options(problems, queue_option_kinds());
 end
@@ -92,11 +92,11 @@ begin
   settings.max_lag := case when options ? 'max_lag' then (options ->> 'max_lag')::interval else settings.max_lag end;
   settings.max_lag_action := coalesce(options ->> 'max_lag_action', settings.max_lag_action);
   settings.payload_bytes_max := coalesce((options ->> 'payload_bytes_max')::int, settings.payload_bytes_max);
-  settings.wake := coalesce((options ->> 'wake')::boolean, settings.wake);
+  settings.notify := coalesce((options ->> 'notify')::boolean, settings.notify);
   settings.lane_by := coalesce(options ->> 'lane_by', settings.lane_by);
   settings.lanes := coalesce((options ->> 'lanes')::int, settings.lanes);
-  settings.lowest_first_every := case when options ? 'lowest_first_every' then (options ->> 'lowest_first_every')::int else settings.lowest_first_every end;
-  settings.expiry := coalesce((options ->> 'expiry')::boolean, settings.expiry);
+  settings.low_priority_every := case when options ? 'low_priority_every' then (options ->> 'low_priority_every')::int else settings.low_priority_every end;
+  settings.allow_expiry := coalesce((options ->> 'allow_expiry')::boolean, settings.allow_expiry);
   return settings;
 end
 $$;
@@ -109,12 +109,12 @@ begin atomic
   update queue q
      set max_retries = settings.max_retries, max_crashes = settings.max_crashes, rotation_bytes = settings.rotation_bytes, rotation_period = settings.rotation_period,
          rotation_min_interval = settings.rotation_min_interval, retention = settings.retention, max_lag = settings.max_lag,
-         max_lag_action = settings.max_lag_action, payload_bytes_max = settings.payload_bytes_max, wake = settings.wake,
-         lane_by = settings.lane_by, lanes = settings.lanes, lowest_first_every = settings.lowest_first_every, expiry = settings.expiry
+         max_lag_action = settings.max_lag_action, payload_bytes_max = settings.payload_bytes_max, notify = settings.notify,
+         lane_by = settings.lane_by, lanes = settings.lanes, low_priority_every = settings.low_priority_every, allow_expiry = settings.allow_expiry
    where q.id = settings.id;
 end;
 
--- Changes the options of a queue that are named, to what create_queue takes; null for max_lag and lowest_first_every: none. 1 changed, 0 it was
+-- Changes the options of a queue that are named, to what create_queue takes; null for max_lag and low_priority_every: none. 1 changed, 0 it was
 -- like that. lane_by stays what it is; lanes are only added, by key when the queue is drained; expiry is not switched off again. What is wrong
 -- is said all at once, and then nothing has changed.
 -- Errors: PQ001 no such queue, PQ004 options that cannot be, or a queue that is in use while lanes are added, PQ005 (to add lanes) not READ COMMITTED.
@@ -140,7 +140,7 @@ begin
     perform add_lanes(old, new.lanes);
   end if;
   perform store_queue(new);
-  -- payload_bytes_max, wake, lanes, lowest_first_every and expiry are written into them
+  -- payload_bytes_max, wake, lanes, low_priority_every and expiry are written into them
   perform generate_functions(old.id);
   return 1;
 end
@@ -182,8 +182,8 @@ begin
            jsonb_build_object(
              'max_retries', q.max_retries, 'max_crashes', q.max_crashes, 'rotation_bytes', q.rotation_bytes, 'rotation_period', q.rotation_period,
              'rotation_min_interval', q.rotation_min_interval, 'retention', q.retention, 'max_lag', q.max_lag, 'max_lag_action', q.max_lag_action,
-             'payload_bytes_max', q.payload_bytes_max, 'wake', q.wake, 'lane_by', q.lane_by, 'lowest_first_every', q.lowest_first_every,
-             'expiry', q.expiry
+             'payload_bytes_max', q.payload_bytes_max, 'notify', q.notify, 'lane_by', q.lane_by, 'low_priority_every', q.low_priority_every,
+             'allow_expiry', q.allow_expiry
            ) || case when q.lane_by is null then '{}' else jsonb_build_object('lanes', q.lanes) end,
            q.paused, q.created_at
       from queue q

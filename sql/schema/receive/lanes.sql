@@ -1,6 +1,6 @@
 -- Receiving from a queue with lanes. A batch comes from one lane. Which lanes have something is found out in one statement, a few index
 -- probes for each; then they are tried in turn:
---   priority  the highest first; with lowest_first_every, now and then the lowest
+--   priority  the highest first; with low_priority_every, now and then the lowest
 --   key       round robin, so that none is starved
 -- The cursors of one consumer share one lock: a lock each would let two workers wait for each other.
 
@@ -49,12 +49,12 @@ begin
   $sql$), queue_id, settings.lanes - 1,
     case
       when settings.lane_by = 'key' then format('(b.lane + %1$s - b.batches %% %1$s) %% %1$s', settings.lanes)
-      when settings.lowest_first_every is not null then format('case when nullif(b.batches, 0) %% %s = 0 then b.lane else -b.lane end', settings.lowest_first_every)
+      when settings.low_priority_every is not null then format('case when nullif(b.batches, 0) %% %s = 0 then b.lane else -b.lane end', settings.low_priority_every)
       else '-b.lane'
     end,
     range_start('b', 's.prev'),
     -- counted for each consumer: by the queue's batches, of two that take turns one would always have a lane and the other never
-    case when settings.lane_by = 'key' or settings.lowest_first_every is not null then ', (sum(b.n - 1) over ())::bigint as batches' else '' end);
+    case when settings.lane_by = 'key' or settings.low_priority_every is not null then ', (sum(b.n - 1) over ())::bigint as batches' else '' end);
 end
 $generate$;
 

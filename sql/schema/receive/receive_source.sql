@@ -35,7 +35,7 @@ create function not_expired(queue_id int) returns text
 language sql
 stable
 set search_path from current
-return case when (select q.expiry from queue q where q.id = queue_id) then ' and (m.expires_at is null or m.expires_at > started)' else '' end;
+return case when (select q.allow_expiry from queue q where q.id = queue_id) then ' and (m.expires_at is null or m.expires_at > started)' else '' end;
 
 -- Where a page of a lane is read from.
 --   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.

@@ -30,7 +30,7 @@ begin
            format(qualified('array(select {schema}.lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys, '), queue_id)
       into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
   end if;
-  if settings.expiry then
+  if settings.allow_expiry then
     columns := columns || 'expires_at, ';
     one := one || 'expires_at, ';
     many := many || 'expires_at, ';

@@ -28,7 +28,7 @@ immutable
 return case when jsonb_typeof(options) = 'object' then
   options - known = '{}'
   and coalesce(jsonb_typeof(options -> 'headers') = 'object' and octet_length((options -> 'headers')::text) <= headers_bytes_max(), true)
-  and not options ?& '{delay,at}' and not options ?& '{expires_after,expires_at}' and not options ?& '{key,keys}'
+  and not options ?& '{delay,at}' and not options ?& '{ttl,expires_at}' and not options ?& '{key,keys}'
   and (options ?| '{dedupe_key,dedupe_keys}' or not options ? 'dedupe_ttl')
 else false end;
 
@@ -40,7 +40,7 @@ set search_path from current
 begin atomic
   select '{delay,at}'::text[]
          || case when of_batch then '{dedupe_keys,dedupe_ttl}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
-         || case when q.expiry then '{expires_after,expires_at}'::text[] else '{}' end
+         || case when q.allow_expiry then '{ttl,expires_at}'::text[] else '{}' end
          || case q.lane_by when 'priority' then '{priority}'::text[] when 'key' then case when of_batch then '{key,keys}'::text[] else '{key}' end else '{}' end
     from queue q
    where q.id = known_send_options.queue_id;
@@ -68,11 +68,11 @@ begin
         case when options ? 'priority' then 'priorities' else 'keys' end),
       hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
   end if;
-  if options ?| '{expires_after,expires_at}' and not settings.expiry then
+  if options ?| '{ttl,expires_at}' and not settings.allow_expiry then
     raise exception using
       errcode = 'PQ004',
       message = format('messages of queue %s do not expire', quote_literal(settings.name)),
-      hint = 'Set its option expiry to true.';
+      hint = 'Set its option allow_expiry to true.';
   end if;
   select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
@@ -92,8 +92,8 @@ begin
   if options ?& '{delay,at}' then
     raise exception using errcode = 'PQ004', message = 'expected delay or at, got both';
   end if;
-  if options ?& '{expires_after,expires_at}' then
-    raise exception using errcode = 'PQ004', message = 'expected expires_after or expires_at, got both';
+  if options ?& '{ttl,expires_at}' then
+    raise exception using errcode = 'PQ004', message = 'expected ttl or expires_at, got both';
   end if;
   if options ?& '{key,keys}' then
     raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
@@ -182,7 +182,7 @@ create function send_expires_at(options jsonb) returns timestamptz
 language sql
 volatile
 set search_path from current
-return coalesce(clock_timestamp() + option_interval(options, 'expires_after', '100 years'), option_time(options, 'expires_at'));
+return coalesce(clock_timestamp() + option_interval(options, 'ttl', '100 years'), option_time(options, 'expires_at'));
 
 -- Stores messages until they are due.
 create function send_later(

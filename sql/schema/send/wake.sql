@@ -39,7 +39,7 @@ stable
 set search_path from current
 as $$
 begin
-  if not (select q.wake from queue q where q.id = queue_id) then
+  if not (select q.notify from queue q where q.id = queue_id) then
     return '';
   end if;
   return format(qualified('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform {schema}.%3$s(%2$s); end if;'),
@@ -67,7 +67,7 @@ volatile
 set search_path from current
 as $$
 begin
-  return (select q.wake from queue q where q.id = queue_id)
+  return (select q.notify from queue q where q.id = queue_id)
     and (case when pg_try_advisory_lock(lock_key('idle', queue_id)) then not pg_advisory_unlock(lock_key('idle', queue_id)) else true end);
 end
 $$;

@@ -157,7 +157,7 @@ describe("a message is found", () => {
   });
 
   test("expired, whether the consumer has passed it over or not", async () => {
-    await makeQueue(a, ["c"], { expiry: true });
+    await makeQueue(a, ["c"], { allow_expiry: true });
     await sendWith(a, { expires_at: "2020-01-01T00:00:00Z" }, "old");
     expect(await states("1")).toEqual([["c", "expired", 1]]);
     expect(await drain(a)).toEqual([]);

@@ -20,12 +20,12 @@ async function differences(options: unknown, consumer?: string): Promise<Record<
 
 describe("the settings of a queue that differ", () => {
   test("are those that were named and have another value, and no others", async () => {
-    await a.query("select pgque.create_queue('q', $1)", [{ max_retries: 7, wake: false, lane_by: "key" }]);
+    await a.query("select pgque.create_queue('q', $1)", [{ max_retries: 7, notify: false, lane_by: "key" }]);
     expect(await differences({})).toEqual({});
-    expect(await differences({ max_retries: 7, wake: false, lane_by: "key", max_crashes: 3 })).toEqual({});
-    expect(await differences({ max_retries: 8, wake: true, lane_by: "priority", max_crashes: 3, lanes: 4 })).toEqual({
+    expect(await differences({ max_retries: 7, notify: false, lane_by: "key", max_crashes: 3 })).toEqual({});
+    expect(await differences({ max_retries: 8, notify: true, lane_by: "priority", max_crashes: 3, lanes: 4 })).toEqual({
       max_retries: 7,
-      wake: false,
+      notify: false,
       lane_by: "key",
       lanes: 16,
     });
@@ -36,12 +36,12 @@ describe("the settings of a queue that differ", () => {
       { retention: "1 day", rotation_period: 90, max_lag: "1.5 s" },
     ]);
     const same = { retention: "24:00:00", rotation_period: "90000 milliseconds", max_lag: 1.5, max_retries: "5" };
-    expect(await differences({ ...same, wake: "on" })).toEqual({});
-    expect(await differences({ retention: 60, rotation_period: "1 min", max_lag: "2 s", wake: "off" })).toEqual({
+    expect(await differences({ ...same, notify: "on" })).toEqual({});
+    expect(await differences({ retention: 60, rotation_period: "1 min", max_lag: "2 s", notify: "off" })).toEqual({
       retention: 86400,
       rotation_period: 90,
       max_lag: 1.5,
-      wake: true,
+      notify: true,
     });
   });
 

@@ -81,7 +81,7 @@ describe("With a consumer: what it has not received, in the order in which it wo
   });
 
   test("not what has expired, nor what is in an open batch; its own retries, and not another's", async () => {
-    await makeQueue(a, ["c", "d"], { expiry: true });
+    await makeQueue(a, ["c", "d"], { allow_expiry: true });
     await sendWith(a, { expires_at: "2020-01-01T00:00:00Z" }, "old");
     await send(a, "x", "y");
     expect(await payloads("c")).toEqual(["x", "y"]);

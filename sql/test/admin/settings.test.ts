@@ -34,10 +34,10 @@ const defaults = {
   max_lag: null,
   max_lag_action: "warn",
   payload_bytes_max: 1_000_000_000,
-  wake: true,
+  notify: true,
   lane_by: null,
-  lowest_first_every: null,
-  expiry: false,
+  low_priority_every: null,
+  allow_expiry: false,
 };
 const others = {
   max_retries: 0,
@@ -49,11 +49,11 @@ const others = {
   max_lag: "1 day",
   max_lag_action: "drop",
   payload_bytes_max: 3,
-  wake: false,
+  notify: false,
   lane_by: "priority",
   lanes: 7,
-  lowest_first_every: 9,
-  expiry: true,
+  low_priority_every: 9,
+  allow_expiry: true,
 };
 
 describe("the settings of a queue", () => {
@@ -84,13 +84,13 @@ describe("the settings of a queue", () => {
 
   test("change together, 1, or are like that, 0; what is not named stays", async () => {
     await create("q");
-    const later = { max_retries: 7, max_lag: 90, retention: "2 hours", wake: false, payload_bytes_max: 3 };
+    const later = { max_retries: 7, max_lag: 90, retention: "2 hours", notify: false, payload_bytes_max: 3 };
     expect(await change(later)).toBe(1);
     expect(await change(later)).toBe(0);
     expect(await settings()).toEqual({ ...defaults, ...later, max_lag: "00:01:30", retention: "02:00:00" });
     await expect(send(a, "four")).rejects.toMatchObject({ code: "PQ004" });
     expect(await change({ max_lag: null })).toBe(1);
-    expect(await change({ max_lag: null, lane_by: null, lanes: 1, lowest_first_every: null })).toBe(0);
+    expect(await change({ max_lag: null, lane_by: null, lanes: 1, low_priority_every: null })).toBe(0);
     expect(await change({})).toBe(0);
     expect((await settings())["max_lag"]).toBeNull();
   });
@@ -98,7 +98,7 @@ describe("the settings of a queue", () => {
   test("what changes nothing writes nothing", async () => {
     await create("q");
     await a.query("begin");
-    expect(await change({ max_retries: 5, rotation_period: "10 minutes", wake: "true" })).toBe(0);
+    expect(await change({ max_retries: 5, rotation_period: "10 minutes", notify: "true" })).toBe(0);
     expect((await a.query("select pg_current_xact_id_if_assigned() as xid")).rows).toEqual([{ xid: null }]);
     await a.query("commit");
   });
@@ -136,32 +136,32 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
     rotation_period: 0,
     retention: "11 years",
     max_lag_action: "explode",
-    wake: "maybe",
+    notify: "maybe",
     payload_bytes_max: [1],
     lanes: "1e1",
-    expiry: {},
+    allow_expiry: {},
   };
   const problems = [
     "unknown option of a queue: 'colour'",
     "unknown option of a queue: 'größe'",
-    "expected expiry to be true or false, got: {}",
+    "expected allow_expiry to be true or false, got: {}",
     'expected lanes to be an integer from 1 to 1024, got: "1e1"',
     'expected max_lag_action to be warn or drop, got: "explode"',
     "expected max_retries to be an integer from 0 to 32000, got: 1.5",
+    'expected notify to be true or false, got: "maybe"',
     "expected payload_bytes_max to be an integer from 1 to 1000000000, got: [1]",
     'expected retention to be from 0 to 10 years, got: "11 years"',
     'expected rotation_bytes to be an integer from 8192 to 9223372036854775807, got: "9223372036854775808"',
     "expected rotation_period to be longer than 0 and at most 100 years, got: 0",
-    'expected wake to be true or false, got: "maybe"',
   ];
 
   test("by create_queue", async () => {
-    await expect(create("q", { ...wrong, lowest_first_every: 3 })).rejects.toMatchObject({
+    await expect(create("q", { ...wrong, low_priority_every: 3 })).rejects.toMatchObject({
       code: "PQ004",
       message: [
         ...problems,
         "expected lanes together with lane_by",
-        "expected lowest_first_every together with lane_by = priority",
+        "expected low_priority_every together with lane_by = priority",
       ].join("; "),
       hint: expect.stringContaining("Known options: max_retries, max_crashes, rotation_bytes,"),
     });
@@ -169,21 +169,21 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
   });
 
   test("by change_queue, with what does not become of this queue", async () => {
-    await create("q", { expiry: true });
-    const { expiry: _, ...others } = wrong;
+    await create("q", { allow_expiry: true });
+    const { allow_expiry: _, ...others } = wrong;
     await expect(
-      change({ ...others, lanes: 2, lane_by: "key", expiry: false, lowest_first_every: 3, max_lag: "1 hour" }),
+      change({ ...others, lanes: 2, lane_by: "key", allow_expiry: false, low_priority_every: 3, max_lag: "1 hour" }),
     ).rejects.toMatchObject({
       code: "PQ004",
       message: [
         ...problems.filter((problem) => !/expiry|lanes/.test(problem)),
         "lane_by of queue 'q' cannot be changed",
         "expected lanes of queue 'q' to be 1, it was created without lane_by, got: 2",
-        "queue 'q' has no priorities, for lowest_first_every",
-        "expiry of queue 'q' cannot be switched off",
+        "queue 'q' has no priorities, for low_priority_every",
+        "allow_expiry of queue 'q' cannot be switched off",
       ].join("; "),
     });
-    expect(await settings()).toEqual({ ...defaults, expiry: true });
+    expect(await settings()).toEqual({ ...defaults, allow_expiry: true });
   });
 
   test("by change_consumer and subscribe", async () => {
@@ -225,9 +225,9 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
     ],
     ["change_queue('q', '{\"lanes\": 0}')", "PQ004", "expected lanes to be an integer from 1 to 1024, got: 0"],
     [
-      "change_queue('q', jsonb_build_object('wake', repeat('é', 1000000)))",
+      "change_queue('q', jsonb_build_object('notify', repeat('é', 1000000)))",
       "PQ004",
-      "expected wake to be true or false",
+      "expected notify to be true or false",
     ],
     ["change_queue('q', jsonb_build_object(repeat('é', 1000000), 1))", "PQ004", "unknown option of a queue: 'éé"],
     ["set_queue_config('q', null, '1')", "PQ004", "unknown option of a queue: 'NULL'"],

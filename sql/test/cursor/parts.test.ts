@@ -36,7 +36,7 @@ test.each([1, 7, 100, 230, 1000])(
 );
 
 test("what expires in a window over many segments is counted, and given back", async () => {
-  await makeQueue(a, ["c"], { expiry: true });
+  await makeQueue(a, ["c"], { allow_expiry: true });
   const sent = await fillRing(a, 6);
   const first = await receive(b, "c", 100);
   await ack(b, first.batch);

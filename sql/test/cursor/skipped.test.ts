@@ -36,11 +36,11 @@ describe("what a new consumer skips", () => {
   });
 
   test("is neither another consumer's retries nor what has expired nor what is not committed", async () => {
-    await makeQueue(a, ["first"], { expiry: true });
+    await makeQueue(a, ["first"], { allow_expiry: true });
     await send(a, "again");
     const { batch, ids } = await receive(a, "first");
     await a.query("select pgque.nack($1, $2::bigint[], retry_after => '0 s')", [batch, ids]);
-    await a.query(`select pgque.send('q', 't', 'gone'::text, '{"expires_after": "1 microsecond"}')`);
+    await a.query(`select pgque.send('q', 't', 'gone'::text, '{"ttl": "1 microsecond"}')`);
     const b = await database.connect();
     await b.query("begin");
     await send(b, "later");

@@ -23,7 +23,7 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
     max_lag: "1 day",
     lane_by: "priority",
     lanes: 3,
-    expiry: true,
+    allow_expiry: true,
   });
   await call("create_queue($1, $2)", hostile, { lane_by: "key", lanes: 4, rotation_period: "90 min" });
   await call("subscribe('q', 'c', $1)", { mode: "shared", rate_limit: 1000, max_in_flight: 100 });
@@ -34,7 +34,7 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
     priority: 2,
     dedupe_key: hostile,
     dedupe_ttl: "36 hours",
-    expires_after: "1 day",
+    ttl: "1 day",
   };
   await call("send('q', $1, $2, $3)", hostile, hostile, options);
   await call("send('q', 't', 'later', $1)", { delay: "1 day 2 hours" });
@@ -81,7 +81,7 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
     "consumer_settings('q')",
   ])
     await call(look);
-  await call("change_queue('q', $1)", { rotation_period: "36 hours", max_lag: null, lowest_first_every: 3 });
+  await call("change_queue('q', $1)", { rotation_period: "36 hours", max_lag: null, low_priority_every: 3 });
   await call("change_consumer('q', 'c', $1)", { rate_period: "1 min", rate_limit: 5 });
   await call("seek('q', 'c', '2026-01-31T12:00:00Z')");
   await call("redrive('q')");

@@ -33,7 +33,7 @@ interface Received {
 export async function makeStates(database: TestDatabase): Promise<() => Promise<void>> {
   const session = sessionOf(await database.connect());
   const { client, value } = session;
-  await makeQueue(client, ["c"], { expiry: true, max_retries: 2 });
+  await makeQueue(client, ["c"], { allow_expiry: true, max_retries: 2 });
   const states: State[] = [];
   // the last one leaves messages that wait
   for (const make of [
@@ -264,7 +264,7 @@ async function ordered(session: Session): Promise<State> {
 /** In several segments; one of them runs out meanwhile. */
 async function waiting({ client, value }: Session): Promise<State> {
   const sent = await fillRing(client, 4);
-  await value("pgque.send('q', 'default', $1::text, $2)", "lives", { expires_after: 3600 });
-  await value("pgque.send('q', 'default', $1::text, $2)", "expired", { expires_after: 0.001 });
+  await value("pgque.send('q', 'default', $1::text, $2)", "lives", { ttl: 3600 });
+  await value("pgque.send('q', 'default', $1::text, $2)", "expired", { ttl: 0.001 });
   return { comes: [...sent, "lives"].map((payload) => [payload, 1]) };
 }

@@ -17,8 +17,8 @@ test.each([
   ['{"lanes": 4}', "expected lanes together with lane_by"],
   ['{"lane_by": "colour"}', 'expected lane_by to be priority or key, or null, got: "colour"'],
   ['{"lane_by": "key", "lanes": 1025}', "expected lanes to be an integer from 1 to 1024, got: 1025"],
-  ['{"lane_by": "key", "lowest_first_every": 5}', "expected lowest_first_every together with lane_by = priority"],
-  ['{"lane_by": "priority", "lowest_first_every": 1}', "expected lowest_first_every to be an integer from 2 to"],
+  ['{"lane_by": "key", "low_priority_every": 5}', "expected low_priority_every together with lane_by = priority"],
+  ['{"lane_by": "priority", "low_priority_every": 1}', "expected low_priority_every to be an integer from 2 to"],
 ])("a queue with %s is refused", async (options, message) => {
   await expect(a.query("select pgque.create_queue('q', $1)", [options])).rejects.toMatchObject({
     code: "PQ004",

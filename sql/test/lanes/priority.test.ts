@@ -62,7 +62,7 @@ test("a retry, a message whose lease ended and a dead letter that is sent again 
 });
 
 test("every so many batches the lowest priority comes first, if the queue says so", async () => {
-  await make({ lowest_first_every: 3 });
+  await make({ low_priority_every: 3 });
   await sendWith(a, { priority: 0 }, "starved 1", "starved 2");
   for (let i = 1; i <= 6; i += 1) await sendWith(a, { priority: 9 }, `high ${i}`);
   const order: string[] = [];
@@ -71,7 +71,7 @@ test("every so many batches the lowest priority comes first, if the queue says s
 });
 
 test("… counted for each consumer, so that it comes to all of them when they take turns", async () => {
-  await make({ lowest_first_every: 2 });
+  await make({ low_priority_every: 2 });
   await subscribe(a, { mode: "shared" }, "d");
   for (const priority of [0, 9]) await sendWith(a, { priority }, ...Array<string>(10).fill(`${priority}`));
   const got: Record<string, string[]> = { c: [], d: [] };
@@ -135,7 +135,7 @@ test("segments rotate when every lane is received, and cursors of idle lanes are
 });
 
 test("what has expired is counted in the lane that it was passed over in, and in no other", async () => {
-  await a.query(`select pgque.create_queue('short', '{"lane_by": "priority", "expiry": true}')`);
+  await a.query(`select pgque.create_queue('short', '{"lane_by": "priority", "allow_expiry": true}')`);
   await a.query(`select pgque.subscribe('short', 'c', '{"mode": "shared", "from": "earliest"}')`);
   await a.query(`select pgque.send('short', 't', 'gone', '{"priority": 3, "expires_at": "2020-01-01T00:00:00Z"}')`);
   await a.query(`select pgque.send('short', 't', 'here', '{"priority": 1}')`);

@@ -117,9 +117,9 @@ describe("together with other options", () => {
   });
 
   test("a priority and an end of their life", async () => {
-    await makeLanes(a, { lane_by: "priority", expiry: true });
+    await makeLanes(a, { lane_by: "priority", allow_expiry: true });
     await subscribe(a, { mode: "shared" });
-    await sendKeys(a, ["k", "k"], { priority: 3, expires_after: 3600 });
+    await sendKeys(a, ["k", "k"], { priority: 3, ttl: 3600 });
     await sendKeys(a, ["k", "l"], { priority: 5, expires_at: "2020-01-01T00:00:00Z" });
     const { rows } = await a.query("select payload, lane, expires_at > now() as lives from pgque.message_1");
     expect(rows).toEqual([

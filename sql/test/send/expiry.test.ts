@@ -11,7 +11,7 @@ let b: pg.Client;
 beforeEach(async () => {
   database = await freshDatabase();
   [a, b] = [await database.connect(), await database.connect()];
-  await makeQueue(a, ["c"], { expiry: true, max_retries: 1 });
+  await makeQueue(a, ["c"], { allow_expiry: true, max_retries: 1 });
 });
 afterEach(() => database.drop());
 
@@ -25,9 +25,9 @@ const status = async (): Promise<unknown> =>
 test("what has expired is not delivered, and counted once; what has not is, in its order", async () => {
   await sendWith(a, {}, "1");
   await sendWith(a, past, "gone", "gone");
-  await sendWith(a, { expires_after: 3600 }, "2", "3");
+  await sendWith(a, { ttl: 3600 }, "2", "3");
   await sendWith(a, past, "gone");
-  await sendWith(a, { expires_after: "1 hour" }, "4");
+  await sendWith(a, { ttl: "1 hour" }, "4");
   await sendWith(a, past, "gone");
   expect((await receive(a, "c", 2)).payloads).toEqual(["1", "2"]);
   expect(await status()).toMatchObject({ expired: 2, depth: 2 });
@@ -55,7 +55,7 @@ test("what commits late counts when it is passed over", async () => {
 });
 
 test("a batch that is read again is the same, whatever has expired since", async () => {
-  await sendWith(a, { expires_after: 1 }, "1", "2");
+  await sendWith(a, { ttl: 1 }, "1", "2");
   const got = await receive(a, "c", 10, "1 ms");
   expect(got.payloads).toEqual(["1", "2"]);
   await until(async () => {
@@ -69,9 +69,9 @@ test("a batch that is read again is the same, whatever has expired since", async
 });
 
 test("a delayed message, and one that is tried again, expire at their time", async () => {
-  await sendWith(a, { delay: 0.5, expires_after: 0.01 }, "delayed for too long");
+  await sendWith(a, { delay: 0.5, ttl: 0.01 }, "delayed for too long");
   await sendWith(a, { delay: 0.5 }, "delayed");
-  await sendWith(a, { expires_after: 2 }, "tried again too late");
+  await sendWith(a, { ttl: 2 }, "tried again too late");
   const got = await receive(a);
   expect(got.payloads).toEqual(["tried again too late"]);
   await a.query("select pgque.nack(batch_id => $1, message_ids => $2, retry_after => '2.1 s')", [got.batch, got.ids]);
@@ -86,10 +86,10 @@ test("a delayed message, and one that is tried again, expire at their time", asy
 });
 
 test.each([
-  [{ expires_after: -1 }, "expected expires_after to be longer than 0 and at most 100 years, got: -1"],
-  [{ expires_after: "soon" }, 'expected expires_after to be longer than 0 and at most 100 years, got: "soon"'],
+  [{ ttl: -1 }, "expected ttl to be longer than 0 and at most 100 years, got: -1"],
+  [{ ttl: "soon" }, 'expected ttl to be longer than 0 and at most 100 years, got: "soon"'],
   [{ expires_at: "infinity" }, 'expected expires_at to be a time within 100 years, got: "infinity"'],
-  [{ ...past, expires_after: 1 }, "expected expires_after or expires_at, got both"],
+  [{ ...past, ttl: 1 }, "expected ttl or expires_at, got both"],
 ])("%j is refused", async (options, message) => {
   await expect(sendWith(a, options, "x")).rejects.toMatchObject({ code: "PQ004", message });
 });
@@ -97,17 +97,17 @@ test.each([
 test("a queue whose messages do not expire says so, until it is told otherwise, for good", async () => {
   await a.query("select pgque.drop_queue('q', true)");
   await makeQueue(a);
-  await a.query("select pgque.set_queue_config('q', 'expiry', 'false')");
+  await a.query("select pgque.set_queue_config('q', 'allow_expiry', 'false')");
   await expect(sendWith(a, past, "x")).rejects.toMatchObject({
     code: "PQ004",
     message: "messages of queue 'q' do not expire",
   });
-  await a.query("select pgque.set_queue_config('q', 'expiry', 'true')");
+  await a.query("select pgque.set_queue_config('q', 'allow_expiry', 'true')");
   await sendWith(a, past, "x");
   expect(await drain(a)).toEqual([]);
   // what was delivered then could not be given back: a batch that is read again has nothing that had expired
-  await expect(a.query("select pgque.set_queue_config('q', 'expiry', 'false')")).rejects.toMatchObject({
+  await expect(a.query("select pgque.set_queue_config('q', 'allow_expiry', 'false')")).rejects.toMatchObject({
     code: "PQ004",
-    message: "expiry of queue 'q' cannot be switched off",
+    message: "allow_expiry of queue 'q' cannot be switched off",
   });
 });

@@ -139,7 +139,7 @@ test("a snoozed message keeps its priority", async () => {
 });
 
 test("a snoozed message whose end of life comes first is not delivered, and counted", async () => {
-  await makeQueue(a, ["c"], { expiry: true });
+  await makeQueue(a, ["c"], { allow_expiry: true });
   await sendWith(a, { expires_at: new Date(Date.now() + 60_000) }, "one", "two");
   const got = await receive(a);
   await snooze(got, got.ids, "300 ms");

@@ -154,7 +154,7 @@ describe("segment_status", () => {
   test("names the process that reads a segment, and the prepared transaction that has written to it", async () => {
     await using own = await ownServer();
     const [one, two, three] = [await own.connect(), await own.connect(), await own.connect()];
-    await makeQueue(one, ["c"], { wake: false });
+    await makeQueue(one, ["c"], { notify: false });
     await two.query("begin; lock table pgque.message_1_0 in access share mode");
     await three.query("begin");
     await send(three, "prepared");

@@ -75,10 +75,10 @@ describe("a sender", () => {
     expect(notified).toBe(0);
   });
 
-  test("of a queue whose wake is off may prepare its transaction, and is seen until that ends", async () => {
+  test("of a queue whose notify is off may prepare its transaction, and is seen until that ends", async () => {
     await using own = await ownServer();
     const [one, two] = [await own.connect(), await own.connect()];
-    await one.query(`select pgque.create_queue('q', '{"wake": false}')`);
+    await one.query(`select pgque.create_queue('q', '{"notify": false}')`);
     await two.query("select pgque.raise_idle_flag('q')");
     await one.query("begin");
     await send(one, "x");

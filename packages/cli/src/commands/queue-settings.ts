@@ -34,14 +34,14 @@ const settings: Record<keyof QueueOptions, Setting> = {
     choices: ["priority", "key"],
   },
   lanes: { flag: "--lanes <n>", help: "how many priorities, or keys in parallel", read: integer },
-  lowestFirstEvery: {
-    flag: "--lowest-first-every <n>",
+  lowPriorityEvery: {
+    flag: "--low-priority-every <n>",
     help: "every so many batches the lowest priority first",
     read: integer,
   },
-  expiry: { flag: "--expiry <on|off>", help: "whether messages may expire", ...switched },
+  allowExpiry: { flag: "--allow-expiry <on|off>", help: "whether messages may expire", ...switched },
   payloadBytesMax: { flag: "--payload-bytes-max <bytes>", help: "the largest payload", read: integer },
-  wake: { flag: "--wake <on|off>", help: "whether senders wake idle workers", ...switched },
+  notify: { flag: "--notify <on|off>", help: "whether senders wake idle workers", ...switched },
   retentionMs: { flag: "--retention <duration>", help: "keep what every consumer is done with", ...time },
   maxLagMs: { flag: "--max-lag <duration>", help: "how far a consumer may lag behind", ...time },
   maxLagAction: {

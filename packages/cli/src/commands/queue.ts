@@ -148,7 +148,7 @@ function set(): Command {
     .addHelpText(
       "after",
       `
-The value \`default\` takes a setting back. --lane-by cannot be changed, --lanes not lowered, --expiry not switched off.
+The value \`default\` takes a setting back. --lane-by cannot be changed, --lanes not lowered, --allow-expiry not switched off.
 
 Examples:
   pgque queue set orders --max-retries 10 --retention 1d

@@ -100,8 +100,8 @@ function payloadOf(text: string): unknown {
 function commonOptions(flags: SendFlags): Omit<SendManyOptions, "keys" | "dedupeKeys" | "dedupeTtlMs"> {
   const { type, priority, key, delay: delayMs, at, header: headers, expires } = flags;
   const expiresAt = expires instanceof Date ? expires : undefined;
-  const expiresAfterMs = typeof expires === "number" ? expires : undefined;
-  return given({ type, priority, key, delayMs, at, headers, expiresAt, expiresAfterMs });
+  const ttlMs = typeof expires === "number" ? expires : undefined;
+  return given({ type, priority, key, delayMs, at, headers, expiresAt, ttlMs });
 }
 
 function durationOrTime(text: string): number | Date {

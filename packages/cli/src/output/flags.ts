@@ -22,7 +22,7 @@ const unstorable =
 
 /** What the database's functions call an option, where that is said of nothing else. */
 const sqlNames =
-  /\b(max_retries|max_crashes|payload_bytes_max|max_lag_action|max_lag|lane_by|lowest_first_every|rotation_bytes|rotation_period|rotation_min_interval|on_failure|max_in_flight|rate_limit|rate_period)\b(?: = )?/g;
+  /\b(max_retries|max_crashes|payload_bytes_max|max_lag_action|max_lag|lane_by|low_priority_every|rotation_bytes|rotation_period|rotation_min_interval|on_failure|max_in_flight|rate_limit|rate_period)\b(?: = )?/g;
 
 /** "Create it with lane_by = key" as "Create it with --lane-by key". */
 export function sqlAsFlags(text: string): string {
@@ -39,7 +39,7 @@ export function sqlAsFlags(text: string): string {
         "`pgque.schedules.list()` has those that the role may see",
         "`pgque schedule list` shows those that are there",
       )
-      .replace("Set its option expiry to true", "`pgque queue set QUEUE --expiry on` lets them")
+      .replace("Set its option allow_expiry to true", "`pgque queue set QUEUE --allow-expiry on` lets them")
       .replace("or force the drop:", "or drop it with --force:")
   );
 }
@@ -50,7 +50,7 @@ const otherNames: Record<string, string> = {
   consumer: "the consumer's name",
   cron: "the cron expression",
   max: "--limit",
-  expiresAfterMs: "--expires",
+  ttlMs: "--expires",
   expiresAt: "--expires",
   headers: "--header",
   reasonLike: "--reason",

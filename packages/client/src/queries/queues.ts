@@ -57,11 +57,11 @@ export async function queueSettings(
     maxLagMs: orNull(row["max_lag"], Number),
     maxLagAction: given("max_lag_action"),
     payloadBytesMax: given("payload_bytes_max"),
-    wake: given("wake"),
+    notify: given("notify"),
     laneBy: given("lane_by"),
     lanes: given("lanes"),
-    lowestFirstEvery: given("lowest_first_every"),
-    expiry: given("expiry"),
+    lowPriorityEvery: given("low_priority_every"),
+    allowExpiry: given("allow_expiry"),
   };
 }
 

@@ -14,8 +14,8 @@ export interface QueueDefaults<Payload = never, Type extends string = string> {
   dedupeKey?: ((payload: Payload, type: Type) => string | null) | undefined;
   /** How long those keys count. 1 to 2592000000 (30 days). Default: 86400000 (a day). */
   dedupeTtlMs?: number | undefined;
-  /** On a queue with `expiry`: not delivered from so many milliseconds after it was sent. Default: always delivered. */
-  expiresAfterMs?: number | undefined;
+  /** On a queue with `allowExpiry`: not delivered from so many milliseconds after it was sent. Default: always delivered. */
+  ttlMs?: number | undefined;
   /** How long a message waits that a batch gives back, in milliseconds. 0 to 3153600000000 (100 years). Default: 60000. */
   retryAfterMs?: number | undefined;
 }
@@ -26,7 +26,7 @@ const checks: Record<keyof QueueDefaults, Check> = {
   key: callable,
   dedupeKey: callable,
   dedupeTtlMs: sendChecks.dedupeTtlMs,
-  expiresAfterMs: sendChecks.expiresAfterMs,
+  ttlMs: sendChecks.ttlMs,
   retryAfterMs: delayMs,
 };
 

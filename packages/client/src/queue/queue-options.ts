@@ -27,7 +27,7 @@ export interface QueueOptions {
   /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB); a queue created in SQL has no limit. */
   payloadBytesMax?: number | undefined;
   /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
-  wake?: boolean | undefined;
+  notify?: boolean | undefined;
   /**
    * `priority`: higher priorities are received first. `key`: an ordered consumer handles the messages of one key in order. Cannot be changed
    * later. Default: neither.
@@ -36,9 +36,9 @@ export interface QueueOptions {
   /** How many priorities, or how many messages of different keys an ordered consumer handles at once. 1 to 1024. Default: 10 by priority, 16 by key. */
   lanes?: number | undefined;
   /** Every so many batches the lowest priority comes first. At least 2. Default: never. */
-  lowestFirstEvery?: number | undefined;
-  /** Whether messages may be sent with `expiresAfterMs` or `expiresAt`. Default: false. */
-  expiry?: boolean | undefined;
+  lowPriorityEvery?: number | undefined;
+  /** Whether messages may be sent with `ttlMs` or `expiresAt`. Default: false. */
+  allowExpiry?: boolean | undefined;
 }
 
 /** What `ensure` gives a queue whose definition does not say. SQL's own defaults are PgQue's. */
@@ -63,11 +63,11 @@ export const queueChecks: Record<keyof QueueOptions, Check> = {
   maxLagMs: integer(1, 3650 * 86_400_000),
   maxLagAction: oneOf("warn", "drop"),
   payloadBytesMax: integer(1, 1_000_000_000),
-  wake: boolean,
+  notify: boolean,
   laneBy: oneOf("priority", "key"),
   lanes: integer(1, 1024),
-  lowestFirstEvery: integer(2, 2_147_483_647),
-  expiry: boolean,
+  lowPriorityEvery: integer(2, 2_147_483_647),
+  allowExpiry: boolean,
 };
 
 /** The settings in the words of the SQL functions `create_queue` and `change_queue`; null stays null. */
@@ -85,11 +85,11 @@ export function sqlOptions(options: { [Name in keyof QueueOptions]?: QueueOption
     max_lag: milliseconds(options.maxLagMs),
     max_lag_action: options.maxLagAction,
     payload_bytes_max: options.payloadBytesMax,
-    wake: options.wake,
+    notify: options.notify,
     lane_by: options.laneBy,
     lanes: options.lanes,
-    lowest_first_every: options.lowestFirstEvery,
-    expiry: options.expiry,
+    low_priority_every: options.lowPriorityEvery,
+    allow_expiry: options.allowExpiry,
   };
 }
 

@@ -38,12 +38,12 @@ function commonDefaults<Options extends SendOptions | SendManyOptions>(
   defaults: Readonly<QueueDefaults>,
   options: Options,
 ): Options {
-  const expires = options.expiresAt === undefined ? (options.expiresAfterMs ?? defaults.expiresAfterMs) : undefined;
+  const expires = options.expiresAt === undefined ? (options.ttlMs ?? defaults.ttlMs) : undefined;
   return {
     ...options,
     headers: defaults.headers ? { ...defaults.headers, ...options.headers } : options.headers,
     priority: options.priority ?? defaults.priority,
-    expiresAfterMs: expires,
+    ttlMs: expires,
   };
 }
 

@@ -24,9 +24,9 @@ interface CommonSendOptions extends CallOptions {
   priority?: number | undefined;
   /** On a queue with `laneBy: "key"`: an ordered consumer handles messages of one key in order. At most 1000 bytes. Default: none. */
   key?: string | undefined;
-  /** On a queue with `expiry`: not delivered from so many milliseconds after it was sent. 1 to 3153600000000 (100 years). Default: always. */
-  expiresAfterMs?: number | undefined;
-  /** … or from this time on. Not together with `expiresAfterMs`. */
+  /** On a queue with `allowExpiry`: not delivered from so many milliseconds after it was sent. 1 to 3153600000000 (100 years). Default: always. */
+  ttlMs?: number | undefined;
+  /** … or from this time on. Not together with `ttlMs`. */
   expiresAt?: Date | undefined;
 }
 
@@ -72,7 +72,7 @@ const common: Record<keyof CommonSendOptions, Check> = {
   at: time,
   priority: integer(0, 1023),
   key: shortText(0),
-  expiresAfterMs: number(1, longestDelayMs),
+  ttlMs: number(1, longestDelayMs),
   expiresAt: time,
   ...callChecks,
 };
@@ -106,7 +106,7 @@ export function sendConflicts(options: SendOptions & SendManyOptions, keyed: boo
       : undefined;
   return [
     both("delayMs", "at"),
-    both("expiresAfterMs", "expiresAt"),
+    both("ttlMs", "expiresAt"),
     both("key", "keys"),
     options?.dedupeTtlMs !== undefined && !keyed && options.dedupeKey === undefined && options.dedupeKeys === undefined
       ? "expected `dedupeTtlMs` together with a dedupe key"
@@ -125,7 +125,7 @@ export function encodeSendOptions(
     priority: options.priority,
     key: options.key,
     keys: options.keys,
-    expires_after: seconds(options.expiresAfterMs),
+    ttl: seconds(options.ttlMs),
     expires_at: options.expiresAt,
     dedupe_key: options.dedupeKey,
     dedupe_keys: options.dedupeKeys,

@@ -3,13 +3,13 @@ import { defineQueue } from "@pgque/client";
 import { failure, freshClient } from "../support/client.ts";
 
 const { database, pgque } = await freshClient();
-const jobs = defineQueue("jobs", { maxRetries: 1, expiry: true, rotationBytes: 1_000_000_000 });
+const jobs = defineQueue("jobs", { maxRetries: 1, allowExpiry: true, rotationBytes: 1_000_000_000 });
 await pgque.ensure(jobs);
 await pgque.subscribe(jobs);
 
 test("peek looks at what is there, and then at what is delayed, page by page, and receives nothing", async () => {
   const later = await pgque.send(jobs, "later", { delayMs: 3_600_000 });
-  await pgque.sendMany(jobs, [1, { two: 2 }, "3"], { headers: { a: 1 }, expiresAfterMs: 3_600_000 });
+  await pgque.sendMany(jobs, [1, { two: 2 }, "3"], { headers: { a: 1 }, ttlMs: 3_600_000 });
   const [first, second] = await pgque.messages.peek(jobs, { max: 2 });
   expect(first).toEqual({
     id: expect.any(BigInt),

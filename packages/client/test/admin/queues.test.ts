@@ -85,21 +85,21 @@ test("settings are read as they were given, and changed one by one", async () =>
     maxLagMs: null,
     maxLagAction: "warn",
     payloadBytesMax: 1_048_576,
-    wake: true,
+    notify: true,
     laneBy: "priority",
     lanes: 10,
-    lowestFirstEvery: null,
-    expiry: false,
+    lowPriorityEvery: null,
+    allowExpiry: false,
   });
-  expect(await pgque.queues.change(orders, { retentionMs: 86_400_000, lowestFirstEvery: 5, maxLagMs: 1000 })).toBe(
+  expect(await pgque.queues.change(orders, { retentionMs: 86_400_000, lowPriorityEvery: 5, maxLagMs: 1000 })).toBe(
     true,
   );
-  expect(await pgque.queues.change(orders, { lowestFirstEvery: 5 })).toBe(false);
-  expect(await pgque.queues.change(orders, { maxLagMs: null, lowestFirstEvery: null })).toBe(true);
+  expect(await pgque.queues.change(orders, { lowPriorityEvery: 5 })).toBe(false);
+  expect(await pgque.queues.change(orders, { maxLagMs: null, lowPriorityEvery: null })).toBe(true);
   expect(await pgque.queues.settings(orders)).toMatchObject({
     maxRetries: 3,
     retentionMs: 86_400_000,
-    lowestFirstEvery: null,
+    lowPriorityEvery: null,
     maxLagMs: null,
   });
 });
@@ -110,7 +110,7 @@ test("what cannot be changed is refused, all of it at once, and nothing is chang
   expect(error.message).toMatch(/lane_by .* cannot be changed/);
   expect(error.message).toMatch(/expected lanes .* to be 10 or more, got: 2/);
   expect((await pgque.queues.settings(orders)).maxRetries).toBe(3);
-  const options = await failure(pgque.queues.change(orders, { lanes: 0, retries: 1, wake: 7 } as never));
+  const options = await failure(pgque.queues.change(orders, { lanes: 0, retries: 1, notify: 7 } as never));
   expect(options.code).toBe("INVALID_OPTION");
   expect(options.details.problems).toHaveLength(3);
 });

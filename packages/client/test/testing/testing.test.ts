@@ -20,7 +20,7 @@ const events = defineQueue("events", {
     paid: z.object({ at: z.string().transform((at) => new Date(at)) }),
   },
 });
-const urgent = defineQueue("urgent", { laneBy: "priority", expiry: true });
+const urgent = defineQueue("urgent", { laneBy: "priority", allowExpiry: true });
 const accounts = defineQueue("accounts", { laneBy: "key" });
 for (const queue of [orders, events, urgent, accounts]) await pgque.ensure(queue);
 await pgque.subscribe(orders);

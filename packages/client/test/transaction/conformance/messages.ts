@@ -74,7 +74,7 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
   test("can wait, have a priority, a key, an end or a dedupe key", async () => {
     const mails = defineQueue("mails", { laneBy: "priority" });
     const accounts = defineQueue("accounts", { laneBy: "key" });
-    const pushes = defineQueue("pushes", { expiry: true });
+    const pushes = defineQueue("pushes", { allowExpiry: true });
     for (const queue of [mails, accounts, pushes]) {
       await setting.outside.ensure(queue);
       await setting.outside.subscribe(queue);
@@ -86,7 +86,7 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
       await mine.send(mails, "due", { at: new Date(0), priority: 5 });
       await mine.send(mails, "later", { delayMs: 3_600_000 });
       await mine.sendMany(accounts, ["a", "none"], { keys: ['k"1\\', null] });
-      const options = { dedupeKey: "it's {1}", dedupeTtlMs: 60_000, expiresAfterMs: 60_000.5 };
+      const options = { dedupeKey: "it's {1}", dedupeTtlMs: 60_000, ttlMs: 60_000.5 };
       expect(await mine.send(pushes, "again", options)).toBe(await mine.send(pushes, "first", options));
     });
     await setting.outside.maintain();

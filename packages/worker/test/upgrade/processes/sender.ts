@@ -27,7 +27,7 @@ const ways: ((queue: string, what: string, key: string) => Promise<unknown>)[] =
   },
   (queue, what, key) => pgque.sendMany(queue, [what], queue === "keyed" ? { keys: [key] } : {}),
   (queue, what, key) =>
-    pgque.send(queue, what, queue === "keyed" ? { key, expiresAfterMs: 600_000 } : { dedupeKey: what, delayMs: 50 }),
+    pgque.send(queue, what, queue === "keyed" ? { key, ttlMs: 600_000 } : { dedupeKey: what, delayMs: 50 }),
 ];
 
 for (let number = 0; !over.signal.aborted; number += 1) {
