@@ -32,7 +32,7 @@ export interface CollectedMetrics extends Disposable {
 
 /**
  * Prometheus metrics of workers, by their events and, at each scrape, their health. Workers of one consumer add up. Labels are `queue` and
- * `consumer` and what docs/seeing.md lists; never ids.
+ * `consumer` and what docs/observability.md lists; never ids.
  *
  * @param workers started or not; of one or several databases
  * @throws PgqueError INVALID_OPTION, also when the registry has metrics of these names already
