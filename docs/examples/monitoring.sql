@@ -9,7 +9,7 @@ select queue_name, consumer, depth, clock_timestamp() - oldest_at as lag, in_fli
 -- what a queue stores, and what waits for its time
 select queue_name, segments, bytes, delayed, dead_letters, sent_per_second from pgque.queue_status();
 
--- why space is not given back: by name, a consumer, a process, a prepared transaction
+-- why space is not reclaimed: by name, a consumer, a process, a prepared transaction
 select segment, bytes, waits_for from pgque.segment_status('orders') where waits_for <> '{}';
 
 -- what died, and why; send it again, all of it or what a filter names
