@@ -145,8 +145,9 @@ describe("150 open batches with 20,000 finished ones behind them", () => {
     const before = await buffers();
     await finished(304 * 64);
     const after = await buffers();
+    // before PostgreSQL 17 each open batch is looked up by itself, and the indexes have one level more by now
     for (const [name, touched] of Object.entries(after))
-      expect(touched, name).toBeLessThanOrEqual(1.5 * (before[name] ?? 0));
+      expect(touched, name).toBeLessThanOrEqual((before[name] ?? 0) + 4 * open.length);
     expect((await openBatches()).slice(0, 150)).toEqual(open);
     const { rows } = await a.query("select open_batches, in_flight::int, estimated from pgque.consumer_status('q')");
     // with those of the receives above
