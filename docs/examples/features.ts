@@ -3,14 +3,14 @@ import { Pgque, defineQueue } from "@pgque/client";
 await using pgque = new Pgque(process.env["DATABASE_URL"]);
 
 // higher priorities first; every tenth batch begins with the lowest
-const mails = defineQueue("mails", { laneBy: "priority", lowPriorityEvery: 10 });
+const mails = defineQueue("mails", { priorities: 10, lowPriorityEvery: 10 });
 await pgque.ensure(mails);
 await pgque.subscribe(mails);
 await pgque.send(mails, "newsletter");
 await pgque.send(mails, "password reset", { priority: 9 });
 
 // one account's messages in order and one at a time, by any number of workers; a failure holds up its account
-const accounts = defineQueue("accounts", { laneBy: "key" });
+const accounts = defineQueue("accounts", { partitions: 16 });
 await pgque.ensure(accounts);
 await pgque.subscribe(accounts, "ledger", { mode: "ordered", onFailure: "block" });
 await pgque.sendMany(accounts, ["open a", "open b", "credit a"], { keys: ["a", "b", "a"] });

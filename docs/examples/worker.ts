@@ -46,7 +46,7 @@ function mail(orderId: number): void {
 }
 
 // one account's messages one after the other, whichever of the workers has them; different accounts at once
-const accounts = defineQueue("accounts", { laneBy: "key" });
+const accounts = defineQueue("accounts", { partitions: 16 });
 await using ledger = new Worker(pgque, accounts, ({ payload, key }) => console.log("account", key, payload), {
   mode: "ordered",
   onFailure: "block",

@@ -7,14 +7,14 @@ const maxRetries = 24;
 /** Confirmations before reminders. */
 export const mails = defineQueue("mails", {
   payload: z.object({ to: z.string(), subject: z.string() }),
-  laneBy: "priority",
+  priorities: 10,
   maxRetries,
 });
 
 /** Of one account one after the other; accounts side by side. */
 export const bookings = defineQueue("bookings", {
   payload: z.object({ account: z.string(), cents: z.number().int() }),
-  laneBy: "key",
+  partitions: 16,
   maxRetries,
 });
 

@@ -208,7 +208,7 @@ describe("queues", () => {
   });
 
   test("lanes that wait for long behind a message that failed are told", async () => {
-    await client.query(`select pgque.create_queue('accounts', '{"lane_by": "key", "lanes": 4}')`);
+    await client.query(`select pgque.create_queue('accounts', '{"partitions": 4}')`);
     for (const [name, how] of [
       ["ledger", "block"],
       ["mirror", "skip"],

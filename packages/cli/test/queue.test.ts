@@ -16,7 +16,7 @@ test("without a queue the list says how to make one, and is an empty array for p
 
 test("a queue of any name is created with its settings, once", async () => {
   const name = "Grüße ☾ 日本";
-  const settings = ["--max-retries", "3", "--retention", "1.5h", "--lane-by", "priority", "--allow-expiry", "on"];
+  const settings = ["--max-retries", "3", "--retention", "1.5h", "--priorities", "10", "--allow-expiry", "on"];
   expect(await run("queue", "create", name, ...settings)).toEqual({
     code: 0,
     out: `Created queue "${name}".\n`,
@@ -25,7 +25,7 @@ test("a queue of any name is created with its settings, once", async () => {
   expect(await client.queues.settings(name)).toMatchObject({
     maxRetries: 3,
     retentionMs: 5_400_000,
-    laneBy: "priority",
+    priorities: 10,
     allowExpiry: true,
     notify: true,
   });
@@ -43,8 +43,8 @@ test("a queue of any name is created with its settings, once", async () => {
     "off",
     "--max-lag",
     "1h",
-    "--lane-by",
-    "priority",
+    "--priorities",
+    "10",
   ];
   expect((await run("queue", "create", name, ...others)).out).toBe(
     `Queue "${name}" is there already. Its settings were left as they are: --max-retries is 3, not 9; --allow-expiry is on, not off; ` +
@@ -86,10 +86,10 @@ test("settings are changed, taken back, and refused all together", async () => {
     changed: true,
   });
   expect(await client.queues.settings("changed")).toMatchObject({ maxLagMs: null, maxRetries: 1, notify: false });
-  const refused = await run("queue", "set", "changed", "--max-retries", "-1", "--lanes", "0");
+  const refused = await run("queue", "set", "changed", "--max-retries", "-1", "--partitions", "0");
   expect(refused).toMatchObject({ code: 2, out: "" });
   expect(refused.err).toContain("expected --max-retries to be an integer from 0 to 32000, got: -1");
-  expect(refused.err).toContain("expected --lanes to be an integer from 1 to 1024, got: 0");
+  expect(refused.err).toContain("expected --partitions to be an integer from 1 to 1024, got: 0");
 });
 
 test("pause and resume show in the list", async () => {
@@ -105,7 +105,7 @@ test.each([
   [["set", "changed"], "expected a setting to change, got none"],
   [["set", "changed", "--max-lag", "5"], 'Expected a duration like 250ms, 30s, 5m, 2h or 1d, got: "5"'],
   [["set", "changed", "--max-retries", "many"], 'Expected a whole number, got: "many"'],
-  [["create", "q", "--lane-by", "size"], "Allowed choices are priority, key"],
+  [["create", "q", "--partitions", "many"], 'Expected a whole number, got: "many"'],
   [["create", "x".repeat(58)], "57 bytes"],
   [["drp", "q"], "Did you mean drop?"],
   [["create"], "missing required argument 'queue'"],

@@ -53,7 +53,7 @@ test("one message is sent, with all that it can have", async () => {
 
 test("priority, key and expiry go to queues that have them", async () => {
   await client.queues.drop("lanes", { force: true });
-  await run("queue", "create", "lanes", "--lane-by", "priority", "--allow-expiry", "on");
+  await run("queue", "create", "lanes", "--priorities", "10", "--allow-expiry", "on");
   await json("send", "lanes", "1", "--priority", "3", "--expires", "2h");
   await json("send", "lanes", "1", "--expires", "2099-01-31T12:00:00Z");
   const found = await client.messages.peek("lanes");

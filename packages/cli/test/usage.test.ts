@@ -91,7 +91,7 @@ describe("what the database refuses is told in the words of the command line", a
   const { client, run } = await freshCli();
   beforeAll(async () => {
     await client.ensure("max_orders");
-    await client.ensure(defineQueue("urgent", { laneBy: "priority", lanes: 3 }));
+    await client.ensure(defineQueue("urgent", { priorities: 3 }));
     await client.subscribe("max_orders", "max_billing");
     await client.schedules.set("nightly", "max_orders", "0 3 * * *", null);
   });
@@ -99,7 +99,7 @@ describe("what the database refuses is told in the words of the command line", a
   test.each<[string[], string]>([
     [
       ["send", "max_orders", "1", "--priority", "3"],
-      "queue 'max_orders' has no priorities. A queue is created with --lane-by priority",
+      "queue 'max_orders' has no priorities. A queue is created with --priorities 10",
     ],
     [["send", "urgent", "1", "--priority", "3"], "expected --priority to be an integer from 0 to 2, got: 3"],
     [["send", "max_orders", "1", "--expires", "1h"], "`pgque queue set QUEUE --allow-expiry on` lets them"],
@@ -108,11 +108,14 @@ describe("what the database refuses is told in the words of the command line", a
     [["send", "max_orders", "1", "--header", String.raw`a="\ud800"`], "expected headers that the database can store"],
     [["peek", "max_orders", "--after", "x"], "expected --after to be a position"],
     [["dlq", "list", "max_orders", "--older-than", "1000000d"], "Expected an age of at most 100 years"],
-    [["queue", "set", "max_orders", "--lane-by", "key"], "--lane-by of queue 'max_orders' cannot be changed"],
-    [["queue", "set", "max_orders", "--lanes", "7"], "expected --lanes of queue 'max_orders' to be 1"],
+    [["queue", "set", "max_orders", "--partitions", "16"], "queue 'max_orders' was created without --partitions"],
+    [
+      ["queue", "set", "urgent", "--priorities", "2"],
+      "expected --priorities of queue 'urgent' to be 3 or more, got: 2",
+    ],
     [["queue", "create", "x", "--max-lag", "0s"], "expected --max-lag to be from 1ms to 3650d, got: 0ms"],
     [["consumer", "set", "max_orders", "max_billing", "--on-failure", "skip"], "expected --on-failure for a consumer"],
-    [["consumer", "add", "max_orders", "x", "--mode", "ordered"], "Create it with --lane-by key"],
+    [["consumer", "add", "max_orders", "x", "--mode", "ordered"], "Create it with --partitions 16"],
     [["consumer", "add", "max_orders", "max_billing", "--mode", "exclusive"], "'max_billing' is shared, not exclusive"],
     [["schedule", "run", "nightly", "--at", "2020-01-01T00:00:00Z"], "expected --at to be at most 1 day ago"],
     [["schedule", "run", "nightly", "--at", "2090-01-01T00:00:00Z"], "expected --at to have come"],

@@ -14,7 +14,7 @@ async function all(queue: QueueRef): Promise<Message[]> {
 
 test("headers are added to, priority and expiry taken, unless the send says otherwise", async () => {
   const queue = defineQueue("defaults", {
-    laneBy: "priority",
+    priorities: 10,
     allowExpiry: true,
     defaults: { headers: { tenant: "a", source: "shop" }, priority: 3, ttlMs: 3_600_000 },
   });
@@ -83,7 +83,7 @@ test("how long a key counts that is made of the payload may be said for one send
 
 test("a key is made of the payload, for one and for many", async () => {
   const queue = defineQueue("keyed", {
-    laneBy: "key",
+    partitions: 16,
     payload: z.object({ account: z.string() }),
     defaults: { key: ({ account }) => account },
   });
@@ -123,7 +123,7 @@ test("a function that throws, or makes no key, is named, and nothing is sent", a
     ],
     [() => 7, '`defaults.key` of queue "keyed": expected `defaults.key` to be a string, got: 7'],
   ] as const) {
-    const queue = defineQueue("keyed", { laneBy: "key", defaults: { key: key as never } });
+    const queue = defineQueue("keyed", { partitions: 16, defaults: { key: key as never } });
     for (const call of [pgque.send(queue, 1), pgque.sendMany(queue, [1])]) {
       const error = await failure(call);
       expect([error.code, error.message]).toEqual(["INVALID_OPTION", expect.stringContaining(message)]);

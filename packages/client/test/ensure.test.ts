@@ -4,8 +4,11 @@ import { failure, freshClient } from "./support/client.ts";
 
 const { database, pgque } = await freshClient();
 
-/** Every option that a queue by key can have, and another value of each. */
-const everyOption: Record<keyof QueueOptions, [QueueOptions[keyof QueueOptions], QueueOptions[keyof QueueOptions]]> = {
+/** Every option that a queue with priorities can have, and another value of each. */
+const everyOption: Record<
+  Exclude<keyof QueueOptions, "partitions">,
+  [QueueOptions[keyof QueueOptions], QueueOptions[keyof QueueOptions]]
+> = {
   maxRetries: [3, 4],
   maxCrashes: [5, 6],
   rotationBytes: [10_000, 20_000],
@@ -16,8 +19,7 @@ const everyOption: Record<keyof QueueOptions, [QueueOptions[keyof QueueOptions],
   maxLagAction: ["drop", "warn"],
   payloadBytesMax: [10, 11],
   notify: [false, true],
-  laneBy: ["priority", "key"],
-  lanes: [4, 5],
+  priorities: [4, 5],
   lowPriorityEvery: [2, 3],
   allowExpiry: [true, false],
 };
@@ -27,14 +29,12 @@ const options = (which: 0 | 1): QueueOptions =>
 test("ensure says of every option that a definition names what it is in the database, if it differs", async () => {
   expect(await pgque.ensure(defineQueue("all", options(0)))).toEqual({ created: true, differences: [] });
   expect(await pgque.ensure(defineQueue("all", options(0)))).toEqual({ created: false, differences: [] });
-  const { differences } = await pgque.ensure(defineQueue("all", { ...options(1), laneBy: "priority" }));
+  const { differences } = await pgque.ensure(defineQueue("all", options(1)));
   expect(differences).toEqual(
-    Object.entries(everyOption)
-      .filter(([option]) => option !== "laneBy")
-      .map(([option, [found, wanted]]) => ({ option, wanted, found })),
+    Object.entries(everyOption).map(([option, [found, wanted]]) => ({ option, wanted, found })),
   );
-  const byKey = await pgque.ensure(defineQueue("all", { laneBy: "key", retentionMs: undefined }));
-  expect(byKey.differences).toEqual([{ option: "laneBy", wanted: "key", found: "priority" }]);
+  const byKey = await pgque.ensure(defineQueue("all", { partitions: 16, retentionMs: undefined }));
+  expect(byKey.differences).toEqual([{ option: "partitions", wanted: 16, found: null }]);
 });
 
 test("what a definition does not name is not compared, whatever the default is", async () => {
@@ -61,14 +61,14 @@ test("with strict it fails, names each option, what was expected and found, and 
   });
   expect(error.message).toBe(
     'queue "strict" is there with other options: expected `maxRetries` to be 2, found: 1; expected `maxLagMs` to be 1000, ' +
-      "found: none. Change the queue with `pgque.queues.change`, which can change all but `laneBy`; or change the definition",
+      "found: none. Change the queue with `pgque.queues.change`, which can raise `partitions` and `priorities`, and change all else; or change the definition",
   );
   expect(await pgque.queues.settings("strict")).toMatchObject({ maxRetries: 1, maxLagMs: null });
   expect((await failure(pgque.ensure("strict", { strict: 1 } as never))).code).toBe("INVALID_OPTION");
 });
 
 test("subscribe says and refuses the same of a consumer", async () => {
-  const queue = defineQueue("consumers", { laneBy: "key" });
+  const queue = defineQueue("consumers", { partitions: 16 });
   await pgque.ensure(queue);
   const given = { mode: "ordered", onFailure: "skip", rateLimit: 5, ratePeriodMs: 60_000 } as const;
   expect(await pgque.subscribe(queue, "c", given)).toEqual({ created: true, differences: [], skipped: 0 });

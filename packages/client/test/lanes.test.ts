@@ -15,7 +15,7 @@ const received = async (queue: ReturnType<typeof defineQueue>): Promise<unknown[
 };
 
 test("priorities: higher ones come first, and a message says which it has", async () => {
-  const queue = defineQueue("priorities", { laneBy: "priority", lanes: 3 });
+  const queue = defineQueue("priorities", { priorities: 3 });
   await pgque.ensure(queue);
   await pgque.subscribe(queue);
   await pgque.send(queue, "normal");
@@ -30,7 +30,7 @@ test("priorities: higher ones come first, and a message says which it has", asyn
 });
 
 test("keys: an ordered consumer has one batch of a key at a time, and a failure blocks it", async () => {
-  const queue = defineQueue("keys", { laneBy: "key" });
+  const queue = defineQueue("keys", { partitions: 16 });
   await pgque.ensure(queue);
   await pgque.subscribe(queue, "default", { mode: "ordered" });
   await pgque.sendMany(queue, ["a1", "a2", "none"], { keys: ["a", "a", null] });

@@ -42,8 +42,8 @@ test("a large batch is in order, and each message has what is its own", async ()
 });
 
 test("keys and priorities come with their messages", async () => {
-  const byKey = defineQueue("keyed", { laneBy: "key", lanes: 1 });
-  const byPriority = defineQueue("urgent", { laneBy: "priority" });
+  const byKey = defineQueue("keyed", { partitions: 1 });
+  const byPriority = defineQueue("urgent", { priorities: 10 });
   for (const queue of [byKey, byPriority]) {
     await pgque.ensure(queue);
     await pgque.subscribe(queue);

@@ -45,7 +45,7 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   /** While there is nothing, that wait doubles up to this many milliseconds; the first message brings it back. `pollMinMs` to 600000. Default: 1000. */
   pollMaxMs?: number | undefined;
   /**
-   * `shared`: its workers take messages as they come. `ordered`, on a queue with `laneBy: "key"`: messages of one key are handled one after the
+   * `shared`: its workers take messages as they come. `ordered`, on a queue with `partitions`: messages of one key are handled one after the
    * other, by any number of workers; `concurrency` is then how many keys' lanes at once. Default: `shared`.
    */
   mode?: "shared" | "ordered" | undefined;

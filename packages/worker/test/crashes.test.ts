@@ -32,7 +32,7 @@ test.concurrent.for(kinds)(
   { timeout: 180_000 },
   async ({ end, options }, { onTestFinished }) => {
     const isOrdered = options.mode === "ordered";
-    const queue = await freshQueue(pgque, { maxRetries: 1, ...(isOrdered && { laneBy: "key" }) });
+    const queue = await freshQueue(pgque, { maxRetries: 1, ...(isOrdered && { partitions: 16 }) });
     if (isOrdered) await pgque.subscribe(queue, "ordered", { mode: "ordered" });
     const consumer = isOrdered ? "ordered" : "default";
     const payloads = Array.from({ length: 20 }, (_, i) => (i === 10 ? "poison" : i));

@@ -37,7 +37,7 @@ test.each<[string, () => unknown, WorkerOptions]>([
   ["one after the other", () => compute(1), { mode: "ordered", concurrency: 1 }],
 ])("handlers %s leave the event loop its turns", async (_name, work, options) => {
   const messages = 100;
-  const queue = await freshQueue(pgque, options.mode === "ordered" ? { laneBy: "key", lanes: 1 } : {});
+  const queue = await freshQueue(pgque, options.mode === "ordered" ? { partitions: 1 } : {});
   await pgque.subscribe(queue, "all", { from: "earliest", mode: options.mode });
   await pgque.sendMany(
     queue,

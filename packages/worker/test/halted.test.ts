@@ -16,7 +16,7 @@ afterAll(() => database.drop());
 const brief: WorkerOptions = { leaseMs: 1000, heartbeatIntervalMs: 200 };
 
 test("a worker that was halted for longer than its lease begins nothing of what it held, and goes on with what comes", async () => {
-  const queue = await freshQueue(pgque, { laneBy: "key" });
+  const queue = await freshQueue(pgque, { partitions: 16 });
   await pgque.subscribe(queue, "ordered", { mode: "ordered" });
   await pgque.sendMany(
     queue,

@@ -10,7 +10,7 @@ const pgque = new Pgque(database.pool({ max: 20 }));
 afterAll(() => database.drop());
 
 async function orderedQueue(onFailure: "block" | "skip") {
-  const queue = defineQueue((await freshQueue(pgque)).name + onFailure, { laneBy: "key", lanes: 4, maxRetries: 3 });
+  const queue = defineQueue((await freshQueue(pgque)).name + onFailure, { partitions: 4, maxRetries: 3 });
   await pgque.ensure(queue);
   await pgque.subscribe(queue, "default", { mode: "ordered", onFailure });
   return queue;

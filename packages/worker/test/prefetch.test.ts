@@ -86,7 +86,7 @@ test("small messages come in as many receives as there would be without", async 
 });
 
 test("handlers of batches and of ordered messages hold no more", async () => {
-  const queue = await freshQueue(pgque, { laneBy: "key", lanes: 4 });
+  const queue = await freshQueue(pgque, { partitions: 4 });
   const together = await freshQueue(pgque);
   const payloads = Array.from({ length: 8 }, () => large);
   await pgque.subscribe(queue, "ordered", { mode: "ordered", from: "earliest" });

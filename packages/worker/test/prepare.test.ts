@@ -15,10 +15,10 @@ function warnings() {
 }
 
 test("a worker that starts and finds other options warns once, and names them with both values", async () => {
-  const { name } = await freshQueue(pgque, { laneBy: "key", maxRetries: 7, maxLagMs: 60_000 });
+  const { name } = await freshQueue(pgque, { partitions: 16, maxRetries: 7, maxLagMs: 60_000 });
   await pgque.subscribe(name, "ordered", { mode: "ordered", onFailure: "skip" });
   const { lines, log } = warnings();
-  const definition = defineQueue(name, { maxRetries: 3, maxLagMs: 60_000, retentionMs: 5, laneBy: "key" });
+  const definition = defineQueue(name, { maxRetries: 3, maxLagMs: 60_000, retentionMs: 5, partitions: 16 });
   const options = { consumer: "ordered", mode: "ordered", onFailure: "block", log } as const;
   const worker = makeWorker(pgque, definition, () => undefined, options);
   await worker.start();
@@ -41,7 +41,7 @@ test("a worker that starts and finds other options warns once, and names them wi
 });
 
 test("a worker that names no options says nothing of those that are not the default", async () => {
-  const { name } = await freshQueue(pgque, { laneBy: "key", maxRetries: 7 });
+  const { name } = await freshQueue(pgque, { partitions: 16, maxRetries: 7 });
   await pgque.subscribe(name, "ordered", { mode: "ordered", onFailure: "skip" });
   const { lines, log } = warnings();
   await startWorker(pgque, defineQueue(name), () => undefined, { consumer: "ordered", mode: "ordered", log });

@@ -32,7 +32,7 @@ test.each([{ mode: "shared" }, { mode: "ordered" }] as const)(
   "an outcome that the database refuses for good is retried instead, and said; the rest of its batch is settled, with a consumer that is $mode",
   async ({ mode }) => {
     const isOrdered = mode === "ordered";
-    const queue = await freshQueue(pgque, { maxRetries: 1, ...(isOrdered && { laneBy: "key" }) });
+    const queue = await freshQueue(pgque, { maxRetries: 1, ...(isOrdered && { partitions: 16 }) });
     if (isOrdered) await pgque.subscribe(queue, "ordered", { mode });
     // an application's own
     await pgque.pool.query(

@@ -225,7 +225,7 @@ test("a handler that fails because its connection was killed in one of its state
 });
 
 test("what stands behind a message that is given back because its connection was lost waits for it", async () => {
-  const queue = defineQueue(`${(await freshQueue(pgque)).name} by key`, { laneBy: "key", lanes: 1, maxRetries: 0 });
+  const queue = defineQueue(`${(await freshQueue(pgque)).name} by key`, { partitions: 1, maxRetries: 0 });
   await pgque.ensure(queue);
   await pgque.subscribe(queue, "default", { mode: "ordered" });
   await pgque.sendMany(queue, [1, 2], { key: "k" });

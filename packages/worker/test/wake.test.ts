@@ -89,7 +89,7 @@ describe("an idle worker", () => {
   });
 
   test("does not sleep while a receive leaves something: each brings messages of one priority", async () => {
-    const queue = await freshQueue(pgque, { laneBy: "priority", lanes: 5 });
+    const queue = await freshQueue(pgque, { priorities: 5 });
     for (let priority = 0; priority < 5; priority++) await pgque.send(queue, priority, { priority });
     const handled: unknown[] = [];
     const options = { ...seldom, maintainIntervalMs: 3_600_000 };

@@ -28,7 +28,7 @@ begin
     end if;
   end if;
   if consumer is null then
-    select to_jsonb(q) into settings from queue q where q.id = of_queue;
+    select s.settings into settings from queue_settings(option_differences.queue) s;
   else
     select to_jsonb(c) into settings from consumer c where c.id = require_consumer(of_queue, option_differences.consumer);
   end if;

@@ -34,7 +34,7 @@ begin
   perform require_admin(caller);
   new_id := next_queue_number();
   insert into queue (id, name, migration) select new_id, create_queue.queue, m.migration from meta m;
-  perform store_queue(configured_queue(q, lane_options(jsonb_strip_nulls(options)))) from queue q where q.id = new_id;
+  perform store_queue(configured_queue(q, jsonb_strip_nulls(options))) from queue q where q.id = new_id;
   perform create_segment_parents(new_id);
   for segment in 0 .. 2 loop
     perform create_segment(new_id, segment);

@@ -30,12 +30,6 @@ $ddl$), queue_id, settings.lanes);
 end
 $generate$;
 
--- The options of a new queue with the number of its lanes: ten priorities or 16 slots for keys, unless they say otherwise.
-create function lane_options(options jsonb) returns jsonb
-language sql
-immutable
-return jsonb_build_object('lanes', case options ->> 'lane_by' when 'priority' then 10 when 'key' then 16 else 1 end) || options;
-
 -- Gives the consumers of a queue cursors for so many lanes, with keys only when nothing is left in those there are, so that the order of
 -- a key is kept. Holds senders up for as long as it looks.
 create function add_lanes(old queue, lanes int) returns void
@@ -59,7 +53,7 @@ begin
     raise exception using
       errcode = 'PQ004',
       message = format('queue %s is not drained', quote_literal(old.name)),
-      hint = 'Lanes are added when every consumer is done with everything and nothing is delayed: pause its senders, and try again.';
+      hint = 'Partitions are added when every consumer is done with everything and nothing is delayed: pause its senders, and try again.';
   end if;
   taken := snapshot_now();
   execute format(qualified($sql$

@@ -15,8 +15,8 @@ return array[
   row('max_lag_action', 'word', 'warn,drop', null, false),
   row('payload_bytes_max', 'integer', '1', '1000000000', false),
   row('notify', 'boolean', null, null, false),
-  row('lane_by', 'word', 'priority,key', null, true),
-  row('lanes', 'integer', '1', '1024', false),
+  row('partitions', 'integer', '1', '1024', true),
+  row('priorities', 'integer', '1', '1024', true),
   row('low_priority_every', 'integer', '2', '2147483647', true),
   row('allow_expiry', 'boolean', null, null, false)
 ]::option_kind[];
@@ -33,11 +33,11 @@ begin
   -- null is the default
   options := jsonb_strip_nulls(options);
   problems := array(select p.problem from option_problems(options, 'a queue', queue_option_kinds()) p);
-  if options ? 'lanes' and not options ? 'lane_by' then
-    problems := problems || 'expected lanes together with lane_by'::text;
+  if options ?& '{partitions,priorities}' then
+    problems := problems || 'expected partitions or priorities, got both'::text;
   end if;
-  if options ? 'low_priority_every' and options ->> 'lane_by' is distinct from 'priority' then
-    problems := problems || 'expected low_priority_every together with lane_by = priority'::text;
+  if options ? 'low_priority_every' and not options ? 'priorities' then
+    problems := problems || 'expected low_priority_every together with priorities'::text;
   end if;
   perform refuse_options(problems, queue_option_kinds());
 end
@@ -58,13 +58,16 @@ begin
     from option_problems(options, 'a queue', queue_option_kinds()) p;
   -- of what has a value that it may have, …
   options := options - wrong;
-  if options ? 'lane_by' and options ->> 'lane_by' is distinct from settings.lane_by then
-    problems := problems || format('lane_by of queue %s cannot be changed', quote_literal(settings.name));
-  end if;
-  if (options ->> 'lanes')::int < settings.lanes or (settings.lane_by is null and (options ->> 'lanes')::int > 1) then
-    problems := problems || format('expected lanes of queue %s to be %s, got: %s', quote_literal(settings.name),
-      case when settings.lane_by is null then '1, it was created without lane_by' else settings.lanes || ' or more' end, options ->> 'lanes');
-  end if;
+  problems := problems || array(
+    select case
+             when settings.lane_by is distinct from k.lane_by then format('queue %s was created without %s', quote_literal(settings.name), k.option)
+             else format('expected %s of queue %s to be %s or more, got: %s', k.option, quote_literal(settings.name), settings.lanes, coalesce(k.lanes::text, 'null'))
+           end
+      from (values ('partitions', 'key', (options ->> 'partitions')::int), ('priorities', 'priority', (options ->> 'priorities')::int)) as k(option, lane_by, lanes)
+     where options ? k.option
+       and case when settings.lane_by is distinct from k.lane_by then k.lanes is not null else k.lanes is null or k.lanes < settings.lanes end
+     order by k.option
+  );
   if options ->> 'low_priority_every' is not null and settings.lane_by is distinct from 'priority' then
     problems := problems || format('queue %s has no priorities, for low_priority_every', quote_literal(settings.name));
   end if;
@@ -93,8 +96,8 @@ begin
   settings.max_lag_action := coalesce(options ->> 'max_lag_action', settings.max_lag_action);
   settings.payload_bytes_max := coalesce((options ->> 'payload_bytes_max')::int, settings.payload_bytes_max);
   settings.notify := coalesce((options ->> 'notify')::boolean, settings.notify);
-  settings.lane_by := coalesce(options ->> 'lane_by', settings.lane_by);
-  settings.lanes := coalesce((options ->> 'lanes')::int, settings.lanes);
+  settings.lane_by := case when options ->> 'partitions' is not null then 'key' when options ->> 'priorities' is not null then 'priority' else settings.lane_by end;
+  settings.lanes := coalesce((options ->> 'partitions')::int, (options ->> 'priorities')::int, settings.lanes);
   settings.low_priority_every := case when options ? 'low_priority_every' then (options ->> 'low_priority_every')::int else settings.low_priority_every end;
   settings.allow_expiry := coalesce((options ->> 'allow_expiry')::boolean, settings.allow_expiry);
   return settings;
@@ -115,7 +118,7 @@ begin atomic
 end;
 
 -- Changes the options of a queue that are named, to what create_queue takes; null for max_lag and low_priority_every: none. 1 changed, 0 it was
--- like that. lane_by stays what it is; lanes are only added, by key when the queue is drained; expiry is not switched off again. What is wrong
+-- like that. partitions and priorities are only added to those there are, partitions when the queue is drained; allow_expiry is not switched off again. What is wrong
 -- is said all at once, and then nothing has changed.
 -- Errors: PQ001 no such queue, PQ004 options that cannot be, or a queue that is in use while lanes are added, PQ005 (to add lanes) not READ COMMITTED.
 create function change_queue(queue text, options jsonb) returns int
@@ -182,9 +185,10 @@ begin
            jsonb_build_object(
              'max_retries', q.max_retries, 'max_crashes', q.max_crashes, 'rotation_bytes', q.rotation_bytes, 'rotation_period', q.rotation_period,
              'rotation_min_interval', q.rotation_min_interval, 'retention', q.retention, 'max_lag', q.max_lag, 'max_lag_action', q.max_lag_action,
-             'payload_bytes_max', q.payload_bytes_max, 'notify', q.notify, 'lane_by', q.lane_by, 'low_priority_every', q.low_priority_every,
+             'payload_bytes_max', q.payload_bytes_max, 'notify', q.notify,
+             'partitions', case when q.lane_by = 'key' then q.lanes end, 'priorities', case when q.lane_by = 'priority' then q.lanes end, 'low_priority_every', q.low_priority_every,
              'allow_expiry', q.allow_expiry
-           ) || case when q.lane_by is null then '{}' else jsonb_build_object('lanes', q.lanes) end,
+           ),
            q.paused, q.created_at
       from queue q
      where queue_settings.queue is null or q.name = queue_settings.queue

@@ -1,6 +1,6 @@
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
 -- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see receive/exclusive.sql),
--- shared, or ordered, on a queue with lane_by = key; "on_failure" of an ordered one is block (the default) or skip: see receive/ordered.sql.
+-- shared, or ordered, on a queue with partitions; "on_failure" of an ordered one is block (the default) or skip: see receive/ordered.sql.
 -- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see receive/limits.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
@@ -41,7 +41,7 @@ begin
     raise exception using
       errcode = 'PQ004',
       message = format('queue %s has no keys to order by', quote_literal(queue)),
-      hint = 'Create it with lane_by = key.';
+      hint = 'Create it with partitions = 16.';
   end if;
   perform add_consumer(settings, coalesce(start_from, 'latest'));
   if settings.max_in_flight is not null or settings.mode <> 'shared' then

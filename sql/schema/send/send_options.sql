@@ -66,7 +66,7 @@ begin
       errcode = 'PQ004',
       message = format('queue %s has no %s', quote_literal(settings.name),
         case when options ? 'priority' then 'priorities' else 'keys' end),
-      hint = format('A queue is created with lane_by = %s; it has one or the other.', case when options ? 'priority' then 'priority' else 'key' end);
+      hint = format('A queue is created with %s; it has one or the other.', case when options ? 'priority' then 'priorities = 10' else 'partitions = 16' end);
   end if;
   if options ?| '{ttl,expires_at}' and not settings.allow_expiry then
     raise exception using

@@ -129,7 +129,7 @@ describe("a message is found", () => {
   });
 
   test("in the place that it keeps with an ordered consumer", async () => {
-    await makeLanes(a, { lane_by: "key" });
+    await makeLanes(a, { partitions: 16 });
     await subscribe(a, { mode: "ordered" });
     await sendWith(a, { key: "k" }, "bad", "good");
     const got = await receive(a);
@@ -148,7 +148,7 @@ describe("a message is found", () => {
   });
 
   test("with its priority, in whatever lane", async () => {
-    await makeLanes(a, { lane_by: "priority" });
+    await makeLanes(a, { priorities: 10 });
     await subscribe(a, { mode: "shared" });
     await sendWith(a, { priority: 9 }, "high");
     expect(await find("1")).toMatchObject([{ state: "waiting", priority: 9, key: null }]);

@@ -89,7 +89,7 @@ test("a delayed message is shown when it is due, a retry not at all", async () =
 });
 
 test("across lanes in the order in which messages were sent", async () => {
-  await makeLanes(a, { lane_by: "key", lanes: 16 });
+  await makeLanes(a, { partitions: 16 });
   const [one, other] = await keysOfTwoLanes(a);
   const next = follower();
   await next();

@@ -20,14 +20,13 @@ async function differences(options: unknown, consumer?: string): Promise<Record<
 
 describe("the settings of a queue that differ", () => {
   test("are those that were named and have another value, and no others", async () => {
-    await a.query("select pgque.create_queue('q', $1)", [{ max_retries: 7, notify: false, lane_by: "key" }]);
+    await a.query("select pgque.create_queue('q', $1)", [{ max_retries: 7, notify: false, partitions: 16 }]);
     expect(await differences({})).toEqual({});
-    expect(await differences({ max_retries: 7, notify: false, lane_by: "key", max_crashes: 3 })).toEqual({});
-    expect(await differences({ max_retries: 8, notify: true, lane_by: "priority", max_crashes: 3, lanes: 4 })).toEqual({
+    expect(await differences({ max_retries: 7, notify: false, partitions: 16, max_crashes: 3 })).toEqual({});
+    expect(await differences({ max_retries: 8, notify: true, partitions: 8, max_crashes: 3 })).toEqual({
       max_retries: 7,
       notify: false,
-      lane_by: "key",
-      lanes: 16,
+      partitions: 16,
     });
   });
 
@@ -47,13 +46,13 @@ describe("the settings of a queue that differ", () => {
 
   test("say null for what the queue has not, and nothing of an option that is null", async () => {
     await a.query("select pgque.create_queue('q')");
-    expect(await differences({ max_lag: "1 h", lane_by: "key" })).toEqual({ max_lag: null, lane_by: null });
+    expect(await differences({ max_lag: "1 h", partitions: 16 })).toEqual({ max_lag: null, partitions: null });
     expect(await differences({ max_retries: null, max_lag: null })).toEqual({});
   });
 });
 
 test("the settings of a consumer that differ are found by its name", async () => {
-  await a.query("select pgque.create_queue('q', '{\"lane_by\": \"key\"}')");
+  await a.query("select pgque.create_queue('q', '{\"partitions\": 16}')");
   await a.query("select pgque.subscribe('q', 'c', $1)", [{ mode: "ordered", on_failure: "skip", rate_limit: 5 }]);
   expect(
     await differences({ mode: "ordered", on_failure: "skip", rate_limit: 5, rate_period: "1000 ms" }, "c"),

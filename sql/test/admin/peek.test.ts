@@ -101,7 +101,7 @@ describe("With a consumer: what it has not received, in the order in which it wo
   });
 
   test("by priority, the highest first", async () => {
-    await makeLanes(a, { lane_by: "priority", lanes: 3 });
+    await makeLanes(a, { priorities: 3 });
     await subscribe(a, { mode: "shared" });
     for (const priority of [0, 2, 1, 2, 0]) await sendWith(a, { priority }, `${priority}`);
     expect(await peek("c")).toMatchObject([2, 2, 1, 0, 0].map((priority) => ({ priority, payload: `${priority}` })));
@@ -113,7 +113,7 @@ describe("With a consumer: what it has not received, in the order in which it wo
   });
 
   test("by key, each key's in its order", async () => {
-    await makeLanes(a, { lane_by: "key" });
+    await makeLanes(a, { partitions: 16 });
     await subscribe(a, { mode: "ordered" });
     const [k, l] = await keysOfTwoLanes(a);
     for (const [key, payload] of [

@@ -35,7 +35,8 @@ const defaults = {
   max_lag_action: "warn",
   payload_bytes_max: 1_000_000_000,
   notify: true,
-  lane_by: null,
+  partitions: null,
+  priorities: null,
   low_priority_every: null,
   allow_expiry: false,
 };
@@ -50,8 +51,8 @@ const others = {
   max_lag_action: "drop",
   payload_bytes_max: 3,
   notify: false,
-  lane_by: "priority",
-  lanes: 7,
+  partitions: null,
+  priorities: 7,
   low_priority_every: 9,
   allow_expiry: true,
 };
@@ -90,7 +91,7 @@ describe("the settings of a queue", () => {
     expect(await settings()).toEqual({ ...defaults, ...later, max_lag: "00:01:30", retention: "02:00:00" });
     await expect(send(a, "four")).rejects.toMatchObject({ code: "PQ004" });
     expect(await change({ max_lag: null })).toBe(1);
-    expect(await change({ max_lag: null, lane_by: null, lanes: 1, low_priority_every: null })).toBe(0);
+    expect(await change({ max_lag: null, partitions: null, priorities: null, low_priority_every: null })).toBe(0);
     expect(await change({})).toBe(0);
     expect((await settings())["max_lag"]).toBeNull();
   });
@@ -104,14 +105,16 @@ describe("the settings of a queue", () => {
   });
 
   test("lanes are added with the other options, or nothing is", async () => {
-    await create("q", { lane_by: "key", lanes: 2 });
+    await create("q", { partitions: 2 });
     await a.query("select pgque.subscribe('q', 'c')");
     await a.query(`select pgque.send('q', 't', 'x', '{"key": "k"}')`);
-    await expect(change({ lanes: 3, max_retries: 1 })).rejects.toMatchObject({ message: "queue 'q' is not drained" });
-    expect(await settings()).toMatchObject({ lanes: 2, max_retries: 5 });
+    await expect(change({ partitions: 3, max_retries: 1 })).rejects.toMatchObject({
+      message: "queue 'q' is not drained",
+    });
+    expect(await settings()).toMatchObject({ partitions: 2, max_retries: 5 });
     await a.query("select pgque.ack(batch_id) from pgque.receive_messages('q', 'c')");
-    expect(await change({ lanes: 3, max_retries: 1 })).toBe(1);
-    expect(await settings()).toMatchObject({ lanes: 3, max_retries: 1 });
+    expect(await change({ partitions: 3, max_retries: 1 })).toBe(1);
+    expect(await settings()).toMatchObject({ partitions: 3, max_retries: 1 });
   });
 
   test("of two that change them at once, the second finds what the first has made of them", async () => {
@@ -138,31 +141,27 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
     max_lag_action: "explode",
     notify: "maybe",
     payload_bytes_max: [1],
-    lanes: "1e1",
+    priorities: "1e1",
     allow_expiry: {},
   };
   const problems = [
     "unknown option of a queue: 'colour'",
     "unknown option of a queue: 'größe'",
     "expected allow_expiry to be true or false, got: {}",
-    'expected lanes to be an integer from 1 to 1024, got: "1e1"',
     'expected max_lag_action to be warn or drop, got: "explode"',
     "expected max_retries to be an integer from 0 to 32000, got: 1.5",
     'expected notify to be true or false, got: "maybe"',
     "expected payload_bytes_max to be an integer from 1 to 1000000000, got: [1]",
+    'expected priorities to be an integer from 1 to 1024, or null, got: "1e1"',
     'expected retention to be from 0 to 10 years, got: "11 years"',
     'expected rotation_bytes to be an integer from 8192 to 9223372036854775807, got: "9223372036854775808"',
     "expected rotation_period to be longer than 0 and at most 100 years, got: 0",
   ];
 
   test("by create_queue", async () => {
-    await expect(create("q", { ...wrong, low_priority_every: 3 })).rejects.toMatchObject({
+    await expect(create("q", { ...wrong, partitions: 2, low_priority_every: 3 })).rejects.toMatchObject({
       code: "PQ004",
-      message: [
-        ...problems,
-        "expected lanes together with lane_by",
-        "expected low_priority_every together with lane_by = priority",
-      ].join("; "),
+      message: [...problems, "expected partitions or priorities, got both"].join("; "),
       hint: expect.stringContaining("Known options: max_retries, max_crashes, rotation_bytes,"),
     });
     expect((await a.query("select from pgque.queue_settings()")).rowCount).toBe(0);
@@ -172,13 +171,12 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
     await create("q", { allow_expiry: true });
     const { allow_expiry: _, ...others } = wrong;
     await expect(
-      change({ ...others, lanes: 2, lane_by: "key", allow_expiry: false, low_priority_every: 3, max_lag: "1 hour" }),
+      change({ ...others, partitions: 2, allow_expiry: false, low_priority_every: 3, max_lag: "1 hour" }),
     ).rejects.toMatchObject({
       code: "PQ004",
       message: [
-        ...problems.filter((problem) => !/expiry|lanes/.test(problem)),
-        "lane_by of queue 'q' cannot be changed",
-        "expected lanes of queue 'q' to be 1, it was created without lane_by, got: 2",
+        ...problems.filter((problem) => !/expiry/.test(problem)),
+        "queue 'q' was created without partitions",
         "queue 'q' has no priorities, for low_priority_every",
         "allow_expiry of queue 'q' cannot be switched off",
       ].join("; "),
@@ -223,7 +221,11 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
       "PQ004",
       "expected max_retries to be an integer from 0 to 32000, got: null",
     ],
-    ["change_queue('q', '{\"lanes\": 0}')", "PQ004", "expected lanes to be an integer from 1 to 1024, got: 0"],
+    [
+      "change_queue('q', '{\"partitions\": 0}')",
+      "PQ004",
+      "expected partitions to be an integer from 1 to 1024, or null, got: 0",
+    ],
     [
       "change_queue('q', jsonb_build_object('notify', repeat('é', 1000000)))",
       "PQ004",
@@ -253,7 +255,7 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
 
 describe("the settings of a consumer", () => {
   test("are read in the words of subscribe, which makes another like it", async () => {
-    await create("q", { lane_by: "key" });
+    await create("q", { partitions: 16 });
     await a.query("select pgque.subscribe('q', 'c')");
     expect(await consumerSettings()).toEqual({
       mode: "exclusive",

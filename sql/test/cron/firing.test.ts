@@ -61,8 +61,8 @@ describe("a firing", () => {
   });
 
   test("uses the priority or the key of the schedule", async () => {
-    await a.query(`select pgque.create_queue('p', '{"lane_by": "priority", "lanes": 3}'), pgque.subscribe('p', 'c')`);
-    await a.query(`select pgque.create_queue('k', '{"lane_by": "key", "lanes": 3}'), pgque.subscribe('k', 'c')`);
+    await a.query(`select pgque.create_queue('p', '{"priorities": 3}'), pgque.subscribe('p', 'c')`);
+    await a.query(`select pgque.create_queue('k', '{"partitions": 3}'), pgque.subscribe('k', 'c')`);
     await a.query(`select pgque.schedule('p', 'p', '@daily', 'x', '{"priority": 2}')`);
     await a.query(`select pgque.schedule('k', 'k', '@daily', 'x', '{"key": "one"}')`);
     const at = await timeAgo(a, "1 minute");

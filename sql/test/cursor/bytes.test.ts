@@ -62,7 +62,7 @@ test("messages without a payload count as nothing", async () => {
 });
 
 test("a receive of late messages, and one of a lane, are bounded too", async () => {
-  await makeQueue(a, ["c"], { lane_by: "priority", lanes: 2 });
+  await makeQueue(a, ["c"], { priorities: 2 });
   const late = await database.connect();
   await late.query("begin");
   await late.query("select pgque.send('q', 't', 'late 1'), pgque.send('q', 't', 'late 2')");

@@ -51,7 +51,7 @@ describe("what a new consumer skips", () => {
   });
 
   test("is counted to 10,001 and no further, in all lanes", async () => {
-    await makeQueue(a, ["first"], { lane_by: "key", lanes: 3 });
+    await makeQueue(a, ["first"], { partitions: 3 });
     await a.query(
       "select pgque.send_batch('q', 't', array(select 'x' from generate_series(1, 4000)), null, jsonb_build_object('key', k)) from unnest('{a,b,c,d}'::text[]) k",
     );

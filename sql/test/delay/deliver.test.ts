@@ -136,7 +136,7 @@ describe("what is delivered before its time", () => {
 
 describe("of an ordered consumer", () => {
   test("a lane that waits is handed out, with the attempts that it has", async () => {
-    await a.query(`select pgque.create_queue('q', '{"lane_by": "key"}')`);
+    await a.query(`select pgque.create_queue('q', '{"partitions": 16}')`);
     await a.query(`select pgque.subscribe('q', 'c', '{"mode": "ordered"}')`);
     for (const payload of ["first", "second"])
       await a.query("select pgque.send('q', 't', $1::text, '{\"key\": \"k\"}')", [payload]);
@@ -154,7 +154,7 @@ describe("of an ordered consumer", () => {
   });
 
   test("the lane of a key that was sent for later is found", async () => {
-    await a.query(`select pgque.create_queue('q', '{"lane_by": "key"}')`);
+    await a.query(`select pgque.create_queue('q', '{"partitions": 16}')`);
     await a.query(`select pgque.subscribe('q', 'c', '{"mode": "ordered"}')`);
     await a.query(`select pgque.send('q', 't', 'now', '{"key": "k"}')`);
     await a.query(`select pgque.send('q', 't', 'later', '{"key": "k", "delay": "1 day"}')`);

@@ -21,11 +21,10 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
   await call("create_queue('q', $1)", {
     retention: "1 hour",
     max_lag: "1 day",
-    lane_by: "priority",
-    lanes: 3,
+    priorities: 3,
     allow_expiry: true,
   });
-  await call("create_queue($1, $2)", hostile, { lane_by: "key", lanes: 4, rotation_period: "90 min" });
+  await call("create_queue($1, $2)", hostile, { partitions: 4, rotation_period: "90 min" });
   await call("subscribe('q', 'c', $1)", { mode: "shared", rate_limit: 1000, max_in_flight: 100 });
   await call("subscribe('q', 'from', $1)", { from: "2030-01-31T12:00:00Z" });
   await call("subscribe($1, $2, $3)", hostile, hostile, { mode: "ordered" });

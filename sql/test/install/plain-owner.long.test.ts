@@ -43,7 +43,7 @@ describe.each([14, 17] as const)("on PostgreSQL %i", (major) => {
     expect((await install(client)).installed).toBe(true);
     expect(await validate(client)).toEqual([]);
     await client.query(
-      "select pgque.create_queue('q', '{\"lane_by\": \"key\"}'), pgque.grant_queue('q', 'app', 'send'), pgque.grant_queue('q', 'app', 'receive')",
+      "select pgque.create_queue('q', '{\"partitions\": 16}'), pgque.grant_queue('q', 'app', 'send'), pgque.grant_queue('q', 'app', 'receive')",
     );
     await using app = await connectAs(database, "app");
     await app.query("select pgque.subscribe('q', 'c', '{\"mode\": \"ordered\"}')");

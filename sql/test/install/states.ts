@@ -221,7 +221,7 @@ async function paused(session: Session): Promise<State> {
 
 async function prioritized(session: Session): Promise<State> {
   const { client, value } = session;
-  await client.query(`select pgque.create_queue('urgent', '{"lane_by": "priority", "lanes": 3}')`);
+  await client.query(`select pgque.create_queue('urgent', '{"priorities": 3}')`);
   await client.query(`select pgque.subscribe('urgent', 'c')`);
   const sendAt = (priority: number): Promise<unknown> =>
     value("pgque.send('urgent', 'default', $1::text, $2)", `priority ${priority}`, { priority });
@@ -238,7 +238,7 @@ async function prioritized(session: Session): Promise<State> {
 /** The first of three of one key has failed, and the others wait for it. */
 async function ordered(session: Session): Promise<State> {
   const { client, value, receive } = session;
-  await client.query(`select pgque.create_queue('by key', '{"lane_by": "key", "lanes": 2}')`);
+  await client.query(`select pgque.create_queue('by key', '{"partitions": 2}')`);
   await client.query(`select pgque.subscribe('by key', 'c', '{"mode": "ordered"}')`);
   const sendNext = (payload: string): Promise<unknown> =>
     value("pgque.send('by key', 'default', $1::text, $2)", payload, { key: "k" });

@@ -16,8 +16,8 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-const setLanes = (client: pg.Client, lanes: number | string): Promise<pg.QueryResult> =>
-  client.query("select pgque.set_queue_config('q', 'lanes', $1)", [String(lanes)]);
+const setLanes = (client: pg.Client, lanes: number | string, option = "partitions"): Promise<pg.QueryResult> =>
+  client.query("select pgque.set_queue_config('q', $1, $2)", [option, String(lanes)]);
 const laneOf = async (key: string): Promise<number> =>
   (await a.query("select lane from pgque.message_1 where key = $1 order by seq desc limit 1", [key])).rows[0].lane;
 
@@ -29,7 +29,7 @@ test("keys are any text, and the lane of a key never changes: the hash is the sc
 });
 
 test("lanes are added when every consumer is done with everything and nothing is delayed, never taken away", async () => {
-  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await makeLanes(a, { partitions: 2 });
   await subscribe(a, { mode: "ordered" });
   await sendWith(a, { key: "k" }, "waits");
   await expect(setLanes(a, 4)).rejects.toMatchObject({ code: "PQ004", message: "queue 'q' is not drained" });
@@ -38,15 +38,15 @@ test("lanes are added when every consumer is done with everything and nothing is
   await a.query("select pgque.ack($1)", [got.batch]);
   await sendWith(a, { key: "k", delay: 3600 }, "delayed");
   await expect(setLanes(a, 4)).rejects.toThrow("is not drained");
-  await expect(setLanes(a, 1)).rejects.toThrow("expected lanes of queue 'q' to be 2 or more, got: 1");
-  await expect(setLanes(a, "many")).rejects.toThrow('expected lanes to be an integer from 1 to 1024, got: "many"');
-  await expect(a.query("select pgque.set_queue_config('q', 'lane_by', 'priority')")).rejects.toThrow(
-    "lane_by of queue 'q' cannot be changed",
+  await expect(setLanes(a, 1)).rejects.toThrow("expected partitions of queue 'q' to be 2 or more, got: 1");
+  await expect(setLanes(a, "many")).rejects.toThrow(
+    'expected partitions to be an integer from 1 to 1024, or null, got: "many"',
   );
+  await expect(setLanes(a, 10, "priorities")).rejects.toThrow("queue 'q' was created without priorities");
 });
 
 test("what is sent to a lane that was added is received, by those who had subscribed before", async () => {
-  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await makeLanes(a, { partitions: 2 });
   await subscribe(a, { mode: "ordered" });
   const keys = Array.from({ length: 50 }, (_, i) => `key ${i}`);
   for (const key of keys) await sendWith(a, { key }, key);
@@ -58,16 +58,16 @@ test("what is sent to a lane that was added is received, by those who had subscr
 });
 
 test("priorities can be added at any time", async () => {
-  await makeLanes(a, { lane_by: "priority", lanes: 2 });
+  await makeLanes(a, { priorities: 2 });
   await subscribe(a, { mode: "shared" });
   await sendWith(a, { priority: 1 }, "one");
-  await setLanes(b, 3);
+  await setLanes(b, 3, "priorities");
   await sendWith(a, { priority: 2 }, "two");
   expect(await drain(a)).toEqual(["two", "one"]);
 });
 
 test("a sender that waited while lanes were added uses their new number, so that the order of its key is kept", async () => {
-  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await makeLanes(a, { partitions: 2 });
   await subscribe(a, { mode: "ordered" });
   const { rows } = await a.query(
     "select 'key ' || n as key, pgque.lane_of_key('key ' || n, 64) as lane from generate_series(1, 100) as n where pgque.lane_of_key('key ' || n, 64) > 2 limit 1",
@@ -86,10 +86,10 @@ test("a sender that waited while lanes were added uses their new number, so that
 });
 
 test("lanes are added when nobody is just subscribing: every consumer has a cursor in each", async () => {
-  await makeLanes(a, { lane_by: "priority", lanes: 2 });
+  await makeLanes(a, { priorities: 2 });
   await b.query("begin");
   await subscribe(b, { mode: "shared" });
-  const added = await blocked(observer, a, "select pgque.set_queue_config('q', 'lanes', '4')");
+  const added = await blocked(observer, a, "select pgque.set_queue_config('q', 'priorities', '4')");
   await b.query("commit");
   await added.result;
   await sendWith(a, { priority: 3 }, "three");
@@ -97,7 +97,7 @@ test("lanes are added when nobody is just subscribing: every consumer has a curs
 });
 
 test("a delayed message whose sender had not committed when lanes were added comes in the lane that its key has then", async () => {
-  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await makeLanes(a, { partitions: 2 });
   await subscribe(a, { mode: "ordered" });
   const { rows } = await a.query(
     "select 'key ' || n as key from generate_series(1, 100) as n where pgque.lane_of_key('key ' || n, 64) > 2 limit 1",
@@ -117,7 +117,7 @@ test("a delayed message whose sender had not committed when lanes were added com
 });
 
 test("a lane that others' retries fill is looked into, so that its cursor can be moved past them; what is read is counted", async () => {
-  await makeLanes(a, { lane_by: "priority", lanes: 2 });
+  await makeLanes(a, { priorities: 2 });
   for (const consumer of ["c", "d"]) await subscribe(a, { mode: "shared" }, consumer);
   await a.query("select pgque.send_batch('q', array_fill('x'::text, array[3000]))");
   await drain(a, "d");
@@ -134,7 +134,7 @@ test("a lane that others' retries fill is looked into, so that its cursor can be
 });
 
 test("the round of the lanes is each consumer's own: of two that take turns neither is kept from a lane", async () => {
-  await makeLanes(a, { lane_by: "key", lanes: 2 });
+  await makeLanes(a, { partitions: 2 });
   for (const consumer of ["c", "d"]) await subscribe(a, { mode: "shared" }, consumer);
   for (let i = 0; i < 40; i += 1) await sendWith(a, { key: `key ${i}` }, "x");
   for (let i = 0; i < 4; i += 1) for (const consumer of ["c", "d"]) await receive(a, consumer, 1);

@@ -8,17 +8,17 @@ beforeAll(async () => {
   database = await freshDatabase();
   a = await database.connect();
   await a.query(
-    `select pgque.create_queue('plain'), pgque.create_queue('key', '{"lane_by": "key"}'), pgque.create_queue('priority', '{"lane_by": "priority"}')`,
+    `select pgque.create_queue('plain'), pgque.create_queue('key', '{"partitions": 16}'), pgque.create_queue('priority', '{"priorities": 10}')`,
   );
 });
 afterAll(() => database.drop());
 
 test.each([
-  ['{"lanes": 4}', "expected lanes together with lane_by"],
-  ['{"lane_by": "colour"}', 'expected lane_by to be priority or key, or null, got: "colour"'],
-  ['{"lane_by": "key", "lanes": 1025}', "expected lanes to be an integer from 1 to 1024, got: 1025"],
-  ['{"lane_by": "key", "low_priority_every": 5}', "expected low_priority_every together with lane_by = priority"],
-  ['{"lane_by": "priority", "low_priority_every": 1}', "expected low_priority_every to be an integer from 2 to"],
+  ['{"partitions": 4, "priorities": 4}', "expected partitions or priorities, got both"],
+  ['{"priorities": "colour"}', 'expected priorities to be an integer from 1 to 1024, or null, got: "colour"'],
+  ['{"partitions": 1025}', "expected partitions to be an integer from 1 to 1024, or null, got: 1025"],
+  ['{"partitions": 16, "low_priority_every": 5}', "expected low_priority_every together with priorities"],
+  ['{"priorities": 10, "low_priority_every": 1}', "expected low_priority_every to be an integer from 2 to"],
 ])("a queue with %s is refused", async (options, message) => {
   await expect(a.query("select pgque.create_queue('q', $1)", [options])).rejects.toMatchObject({
     code: "PQ004",
@@ -51,8 +51,8 @@ test.each([
     "send_batch('q', 't', array['x'], null, '{\"keys\": [\"k\"], \"key\": \"l\"}')",
     "expected key or keys, got both",
   ],
-])("on a queue by %s, %s is refused", async (laneBy, call, message) => {
-  await expect(a.query(`select pgque.${call.replace("'q'", `'${laneBy}'`)}`)).rejects.toMatchObject({
+])("on a queue by %s, %s is refused", async (queue, call, message) => {
+  await expect(a.query(`select pgque.${call.replace("'q'", `'${queue}'`)}`)).rejects.toMatchObject({
     code: "PQ004",
     message: expect.stringContaining(message),
   });

@@ -44,7 +44,7 @@ export async function keepsOrder(durationMs: number, seed: number): Promise<void
   await using database = await freshDatabase();
   const random = randomFrom(seed);
   const admin = await database.connect();
-  await makeLanes(admin, { lane_by: "key", lanes: 8, max_retries: 1000 });
+  await makeLanes(admin, { partitions: 8, max_retries: 1000 });
   await subscribe(admin, { mode: "ordered" });
   const keys = new Map<string, Key>();
   const violations: string[] = [];

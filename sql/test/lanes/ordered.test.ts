@@ -13,7 +13,7 @@ let [k, l] = ["", ""];
 beforeEach(async () => {
   database = await freshDatabase();
   [a, b] = [await database.connect(), await database.connect()];
-  await makeLanes(a, { lane_by: "key", max_retries: 2 });
+  await makeLanes(a, { partitions: 16, max_retries: 2 });
   [k, l] = await keysOfTwoLanes(a);
 });
 afterEach(() => database.drop());

@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => database.drop());
 
 const make = async (options: Record<string, unknown> = {}, mode = "shared"): Promise<void> => {
-  await makeLanes(a, { lane_by: "priority", ...options });
+  await makeLanes(a, { priorities: 10, ...options });
   await subscribe(a, { mode });
 };
 
@@ -135,7 +135,7 @@ test("segments rotate when every lane is received, and cursors of idle lanes are
 });
 
 test("what has expired is counted in the lane that it was passed over in, and in no other", async () => {
-  await a.query(`select pgque.create_queue('short', '{"lane_by": "priority", "allow_expiry": true}')`);
+  await a.query(`select pgque.create_queue('short', '{"priorities": 10, "allow_expiry": true}')`);
   await a.query(`select pgque.subscribe('short', 'c', '{"mode": "shared", "from": "earliest"}')`);
   await a.query(`select pgque.send('short', 't', 'gone', '{"priority": 3, "expires_at": "2020-01-01T00:00:00Z"}')`);
   await a.query(`select pgque.send('short', 't', 'here', '{"priority": 1}')`);

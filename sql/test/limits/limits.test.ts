@@ -37,7 +37,7 @@ test("no more than max_in_flight messages are in flight, in all workers together
 
 test("a limit does not keep what is left of a batch from being handed out again, and a rest that waits is in nobody's hand", async () => {
   await a.query("select pgque.drop_queue('q', true)");
-  await makeQueue(a, [], { lane_by: "key", lanes: 1 });
+  await makeQueue(a, [], { partitions: 1 });
   await subscribe({ mode: "ordered", max_in_flight: 2, rate_limit: 4, rate_period: "1 day" });
   await send(a, "1", "2", "3");
   const got = await receive(a);
@@ -225,7 +225,7 @@ test.each([
 });
 
 test("what an ordered consumer's lost lease or failure leaves waiting is in nobody's hands, and does not keep itself from being handed out", async () => {
-  await a.query(`select pgque.create_queue('keys', '{"lane_by": "key"}')`);
+  await a.query(`select pgque.create_queue('keys', '{"partitions": 16}')`);
   await a.query(
     `select pgque.subscribe('keys', 'c', '{"mode": "ordered", "from": "earliest", "max_in_flight": 1, "on_failure": "block"}')`,
   );

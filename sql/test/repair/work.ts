@@ -99,7 +99,7 @@ export async function work(database: TestDatabase): Promise<Ledger> {
   await client.query("select pgque.create_queue('mails', '{\"max_retries\": 0}'), pgque.create_queue('unread')");
   await client.query("select pgque.create_queue('kept', '{\"retention\": \"1 day\"}'), pgque.drop_queue('dropped')");
   await client.query(
-    `select pgque.create_queue('accounts', '{"lane_by": "key"}'), pgque.create_queue('alerts', '{"lane_by": "priority"}')`,
+    `select pgque.create_queue('accounts', '{"partitions": 16}'), pgque.create_queue('alerts', '{"priorities": 10}')`,
   );
   for (const [queue, consumer] of ledger.consumers)
     await client.query("select pgque.subscribe($1, $2, $3)", [

@@ -72,7 +72,7 @@ const value = async (query: string, values: unknown[]): Promise<unknown> =>
 /** Everything that is done with a queue, a consumer, a worker, a key, a schedule and a role of one name. */
 async function live(name: string, role: string): Promise<void> {
   const one = (call: string, ...values: unknown[]) => value(`select pgque.${call} as value`, values);
-  await one("create_queue($1, $2)", name, { lane_by: "key", lanes: 2, allow_expiry: true, max_retries: 0 });
+  await one("create_queue($1, $2)", name, { partitions: 2, allow_expiry: true, max_retries: 0 });
   await one("subscribe($1, $2, $3)", name, name, { mode: "shared", max_in_flight: 100 });
   await value("select format('create role %I', $1::text) as sql", [role]).then((sql) => client.query(String(sql)));
   await one("grant_queue($1, $2, 'send')", name, role);

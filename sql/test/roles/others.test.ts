@@ -98,7 +98,7 @@ test("default privileges give nobody a right to what is installed, or made for a
   await client.query("alter default privileges in schema empty grant select on tables to bare");
   await install(client, { schema: "empty" });
   for (const schema of ["fresh", "empty"]) {
-    await client.query(`select ${schema}.create_queue('q', '{"lane_by": "key"}'), ${schema}.grow_ring(1, 3)`);
+    await client.query(`select ${schema}.create_queue('q', '{"partitions": 16}'), ${schema}.grow_ring(1, 3)`);
     await client.query(`select ${schema}.send('q', 'secret')`);
     expect(await held(schema)).toEqual([]);
     await install(client, { schema, release: patch });

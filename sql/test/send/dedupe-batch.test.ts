@@ -117,7 +117,7 @@ describe("together with other options", () => {
   });
 
   test("a priority and an end of their life", async () => {
-    await makeLanes(a, { lane_by: "priority", allow_expiry: true });
+    await makeLanes(a, { priorities: 10, allow_expiry: true });
     await subscribe(a, { mode: "shared" });
     await sendKeys(a, ["k", "k"], { priority: 3, ttl: 3600 });
     await sendKeys(a, ["k", "l"], { priority: 5, expires_at: "2020-01-01T00:00:00Z" });
@@ -129,7 +129,7 @@ describe("together with other options", () => {
   });
 
   test("keys for order, each message's own, delayed or not", async () => {
-    await makeLanes(a, { lane_by: "key" });
+    await makeLanes(a, { partitions: 16 });
     await sendKeys(a, ["d0"], { key: "o0" });
     await sendKeys(a, ["d0", "d1", "d2", "d1"], { keys: ["o0", "o1", null, "o3"] });
     await sendKeys(a, ["d2", "d4", "d5"], { keys: ["o2", "o4", "o5"], delay: 60 });

@@ -83,10 +83,8 @@ describe("… nor with every feature in use", () => {
     await using database = await freshDatabase();
     const [client, observer] = [await database.connect(), await database.connect()];
     const options = { rotation_bytes: 8192, rotation_min_interval: "0 s", allow_expiry: true, max_retries: 2 };
-    await client.query("select pgque.create_queue('q', $1)", [{ ...options, lane_by: "key", lanes: 4 }]);
-    await client.query("select pgque.create_queue('p', $1)", [
-      { ...options, lane_by: "priority", low_priority_every: 3 },
-    ]);
+    await client.query("select pgque.create_queue('q', $1)", [{ ...options, partitions: 4 }]);
+    await client.query("select pgque.create_queue('p', $1)", [{ ...options, priorities: 10, low_priority_every: 3 }]);
     await client.query(`
       select pgque.subscribe('q', 'c', '{"mode": "ordered", "max_in_flight": 50}'),
              pgque.subscribe('q', 'd', '{"mode": "ordered", "on_failure": "skip"}'),

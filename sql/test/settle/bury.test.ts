@@ -133,7 +133,7 @@ test("a buried message of an exclusive consumer leaves the open batch, in which 
 
 describe.each(["block", "skip"])("A buried message of an ordered consumer with on_failure = %s", (onFailure) => {
   beforeEach(async () => {
-    await makeLanes(a, { lane_by: "key", lanes: 1 });
+    await makeLanes(a, { partitions: 1 });
     await subscribe(a, { mode: "ordered", on_failure: onFailure });
     await sendWith(a, { key: "k" }, "k1", "k2", "k3");
   });
@@ -162,7 +162,7 @@ describe.each(["block", "skip"])("A buried message of an ordered consumer with o
 });
 
 test("a buried message keeps its priority", async () => {
-  await makeLanes(a, { lane_by: "priority" });
+  await makeLanes(a, { priorities: 10 });
   await subscribe(a, { mode: "shared" });
   await sendWith(a, { priority: 5 }, "high");
   const got = await receive(a);

@@ -10,7 +10,7 @@ let client: pg.Client;
 beforeEach(async () => {
   database = await freshDatabase();
   client = await database.connect();
-  await client.query(`select pgque.create_queue('q', '{"lane_by": "key", "lanes": 1, "max_retries": 0}')`);
+  await client.query(`select pgque.create_queue('q', '{"partitions": 1, "max_retries": 0}')`);
 });
 afterEach(() => database.drop());
 

@@ -47,7 +47,7 @@ async function letters(): Promise<unknown[][]> {
 
 describe.each(["shared", "ordered", "exclusive"])("Of a lost batch of a consumer that is %s", (mode) => {
   beforeEach(async () => {
-    await makeLanes(a, { lane_by: "key", lanes: 2, max_retries: 0, max_crashes: 2 });
+    await makeLanes(a, { partitions: 2, max_retries: 0, max_crashes: 2 });
     await subscribe(a, { mode });
     await sendWith(a, { key: "k" }, "one", "two", "three");
   });

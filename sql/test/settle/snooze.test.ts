@@ -128,7 +128,7 @@ describe("A snoozed message of a shared consumer comes again at the same attempt
 });
 
 test("a snoozed message keeps its priority", async () => {
-  await makeLanes(a, { lane_by: "priority" });
+  await makeLanes(a, { priorities: 10 });
   await subscribe(a, { mode: "shared" });
   await sendWith(a, { priority: 5 }, "high");
   const got = await receive(a);
@@ -177,7 +177,7 @@ describe("A snoozed message of an exclusive consumer", () => {
 });
 
 describe("A snoozed message of an ordered consumer", () => {
-  beforeEach(() => makeLanes(a, { lane_by: "key", lanes: 1, max_retries: 1 }));
+  beforeEach(() => makeLanes(a, { partitions: 1, max_retries: 1 }));
 
   const itsTimeHasCome = (): Promise<unknown> =>
     a.query("update pgque.batch_1 set waits_until = clock_timestamp() where waits_until is not null");

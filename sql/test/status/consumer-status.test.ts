@@ -39,7 +39,7 @@ test("ten thousand messages are counted; of more the number is an estimate and s
 });
 
 test("an estimate leaves out what is for another consumer, and adds up lanes", async () => {
-  await makeQueue(client, ["c", "d"], { lane_by: "priority", lanes: 4 });
+  await makeQueue(client, ["c", "d"], { priorities: 4 });
   await sendMany(8_000, '{"priority": 1}');
   await sendMany(2_000, '{"priority": 3}');
   const got = await receive(client, "d", 10_000);

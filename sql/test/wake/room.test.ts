@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => database.drop());
 
 async function subscribe(mode: string): Promise<void> {
-  await makeQueue(a, [], { lane_by: "key", lanes: 1 });
+  await makeQueue(a, [], { partitions: 1 });
   await a.query("select pgque.subscribe('q', 'c', $1)", [{ mode, from: "earliest" }]);
 }
 

@@ -20,7 +20,7 @@ interface Variant {
 /** What all others are compared with. */
 const plain: Variant = { label: "plain", queue: {}, send: "null", subscribe: { mode: "shared" } };
 
-const byKey = { queue: { lane_by: "key", lanes: 16 }, send: "jsonb_build_object('key', 'key ' || i % 1000)" };
+const byKey = { queue: { partitions: 16 }, send: "jsonb_build_object('key', 'key ' || i % 1000)" };
 
 /** To compare a feature, add it here. */
 const variants: Record<string, Variant> = {
@@ -29,7 +29,7 @@ const variants: Record<string, Variant> = {
   priority: {
     ...plain,
     label: "3 priorities",
-    queue: { lane_by: "priority", lanes: 3 },
+    queue: { priorities: 3 },
     send: "jsonb_build_object('priority', i % 3)",
   },
   key: { ...plain, ...byKey, label: "16 lanes by key, shared" },

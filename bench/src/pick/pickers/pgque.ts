@@ -8,7 +8,7 @@ const lanes = 10;
 function pgquePicker(batch: number): Pick<Picker, "prepare" | "worker"> {
   return {
     async prepare({ admin }, jobs) {
-      await createQueue(admin, { lane_by: "priority", lanes });
+      await createQueue(admin, { priorities: lanes });
       await admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [queue, consumerName]);
       const payloads = Map.groupBy(jobs, ({ priority }) => priority);
       for (const [priority, those] of payloads)

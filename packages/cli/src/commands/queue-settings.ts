@@ -27,13 +27,16 @@ const settings: Record<keyof QueueOptions, Setting> = {
     help: "a message that has ended so many processes is a dead letter",
     read: integer,
   },
-  laneBy: {
-    flag: "--lane-by <what>",
-    help: "order by it; cannot be changed later",
-    ...word,
-    choices: ["priority", "key"],
+  partitions: {
+    flag: "--partitions <n>",
+    help: "messages have keys, so many are handled at once; can only be raised later",
+    read: integer,
   },
-  lanes: { flag: "--lanes <n>", help: "how many priorities, or keys in parallel", read: integer },
+  priorities: {
+    flag: "--priorities <n>",
+    help: "messages have so many priorities; can only be raised later",
+    read: integer,
+  },
   lowPriorityEvery: {
     flag: "--low-priority-every <n>",
     help: "every so many batches the lowest priority first",

@@ -43,7 +43,7 @@ What is not set has the defaults that \`pgque queue show\` prints. A queue that 
 
 Examples:
   pgque queue create orders
-  pgque queue create mails --lane-by priority --max-retries 3 --retention 2d`,
+  pgque queue create mails --priorities 10 --max-retries 3 --retention 2d`,
     )
     .action(async (name: string, flags: Flags) => {
       const { created, differences } = await withPgque(flags, "admin", async (pgque) => {
@@ -148,7 +148,8 @@ function set(): Command {
     .addHelpText(
       "after",
       `
-The value \`default\` takes a setting back. --lane-by cannot be changed, --lanes not lowered, --allow-expiry not switched off.
+The value \`default\` takes a setting back. --partitions and --priorities can be raised, not set or lowered; --allow-expiry
+cannot be switched off.
 
 Examples:
   pgque queue set orders --max-retries 10 --retention 1d

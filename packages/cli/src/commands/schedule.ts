@@ -48,8 +48,8 @@ function set(): Command {
     .argument("[payload]", "JSON that is sent every time", "null")
     .option("--time-zone <zone>", "whose days and hours are meant: Europe/Berlin (default: UTC)")
     .option("--type <type>", "of the messages (default: default)")
-    .option("--priority <n>", "of the messages, on a queue with --lane-by priority", integer)
-    .option("--key <key>", "of the messages, on a queue with --lane-by key")
+    .option("--priority <n>", "of the messages, on a queue with --priorities", integer)
+    .option("--key <key>", "of the messages, on a queue with --partitions")
     .option("--missed <what>", "times that nobody fired: skip, once, or how many of them (default: once)", missed)
     .description("Create a schedule, or make the one of that name what is said here.")
     .addHelpText(

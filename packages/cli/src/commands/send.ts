@@ -45,8 +45,8 @@ export function sendCommand(): Command {
       .option("--file <file>", "JSON lines, one message each; - is standard input")
       .option("--from-line <n>", "begin with this line of the input (default: 1)", integer)
       .option("--type <type>", "what kind of message it is (default: default)")
-      .option("--priority <n>", "higher ones are received first, on a queue with --lane-by priority", integer)
-      .option("--key <key>", "messages of one key in order, on a queue with --lane-by key")
+      .option("--priority <n>", "higher ones are received first, on a queue with --priorities", integer)
+      .option("--key <key>", "messages of one key in order, on a queue with --partitions")
       .option("--delay <duration>", "deliver it after this time: 30s, 5m, 2h, 1d", duration)
       .option("--at <time>", "deliver it at this time: 2026-01-31T12:00:00Z", time)
       .option(

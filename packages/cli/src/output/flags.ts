@@ -22,16 +22,20 @@ const unstorable =
 
 /** What the database's functions call an option, where that is said of nothing else. */
 const sqlNames =
-  /\b(max_retries|max_crashes|payload_bytes_max|max_lag_action|max_lag|lane_by|low_priority_every|rotation_bytes|rotation_period|rotation_min_interval|on_failure|max_in_flight|rate_limit|rate_period)\b(?: = )?/g;
+  /\b(max_retries|max_crashes|payload_bytes_max|max_lag_action|max_lag|low_priority_every|rotation_bytes|rotation_period|rotation_min_interval|on_failure|max_in_flight|rate_limit|rate_period)\b(?: = )?/g;
 
-/** "Create it with lane_by = key" as "Create it with --lane-by key". */
+/** "expected max_retries to be" as "expected --max-retries to be". */
 export function sqlAsFlags(text: string): string {
   return (
     text
       .replaceAll(sqlNames, (found, name: string) => `--${name.replaceAll("_", "-")}${found === name ? "" : " "}`)
       // all of them, in the words of SQL: help has those of the command
       .replace(/\.? Known options: [^.]*$/, "")
-      .replace(/^expected (after|lanes|priority) /, "expected --$1 ")
+      .replace(
+        /\b(with|without|expected|or|and) (partitions|priorities)\b(?: = )?/g,
+        (found, before: string, name: string) => `${before} --${name}${found.endsWith("= ") ? " " : ""}`,
+      )
+      .replace(/^expected (after|priority) /, "expected --$1 ")
       .replace(/^expected fire_at /, "expected --at ")
       .replace(/^expected cron /, "expected the cron expression ")
       .replace(/^(unsupported Unicode escape sequence|invalid input syntax for type json).*/s, unstorable)

@@ -134,7 +134,7 @@ export class Queues {
   /**
    * Changes settings of a queue; what is not named stays as it is. All or nothing: an error names everything that is wrong.
    *
-   * @param changes `laneBy` cannot be changed, `lanes` not lowered, `allowExpiry` not switched off
+   * @param changes `partitions` and `priorities` can be raised, not set or lowered; `allowExpiry` cannot be switched off
    * @returns false when it was like that already
    * @throws PgqueError INVALID_ARGUMENT
    * @example

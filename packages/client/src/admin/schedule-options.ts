@@ -11,9 +11,9 @@ export interface ScheduleOptions extends CallOptions {
   type?: string | undefined;
   /** Sent with every message, beside its own `schedule` and `fire_at`. Default: none. */
   headers?: Headers | undefined;
-  /** On a queue with `laneBy: "priority"`. Default: the queue's, or 0. */
+  /** On a queue with `priorities`. Default: the queue's, or 0. */
   priority?: number | undefined;
-  /** On a queue with `laneBy: "key"`. Default: none. */
+  /** On a queue with `partitions`. Default: none. */
   key?: string | undefined;
   /** What becomes of the times that nobody fired because no worker ran: `"skip"`, `"once"` (the latest), `{ all: n }` (the latest n). Default: `"once"`. */
   missed?: Missed | undefined;

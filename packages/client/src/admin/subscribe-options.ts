@@ -28,7 +28,7 @@ export interface SubscribeOptions extends ConsumerLimits, CallOptions {
   from?: Position | undefined;
   /**
    * `shared`: any number of workers, each with batches of its own. `exclusive`: one batch at a time, in the order of the log, handed out again
-   * on every receive until it is finished. `ordered`, on a queue with `laneBy: "key"`: one batch at a time of each lane, so that messages of
+   * on every receive until it is finished. `ordered`, on a queue with `partitions`: one batch at a time of each lane, so that messages of
    * one key are handled in order. Workers refuse exclusive ones. Default: `shared`.
    */
   mode?: "shared" | "exclusive" | "ordered" | undefined;

@@ -58,8 +58,8 @@ export async function queueSettings(
     maxLagAction: given("max_lag_action"),
     payloadBytesMax: given("payload_bytes_max"),
     notify: given("notify"),
-    laneBy: given("lane_by"),
-    lanes: given("lanes"),
+    partitions: given("partitions"),
+    priorities: given("priorities"),
     lowPriorityEvery: given("low_priority_every"),
     allowExpiry: given("allow_expiry"),
   };

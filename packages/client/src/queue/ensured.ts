@@ -45,7 +45,7 @@ export function differing(
   throw new PgqueError("OPTIONS_DIFFER", `${what} is there with other options: ${sentence(differences)}`, {
     hint:
       consumer === undefined
-        ? "Change the queue with `pgque.queues.change`, which can change all but `laneBy`; or change the definition"
+        ? "Change the queue with `pgque.queues.change`, which can raise `partitions` and `priorities`, and change all else; or change the definition"
         : "Change the consumer with `pgque.consumers.change`, or give the options that it has",
     details: { queue, ...(consumer !== undefined && { consumer }), differences },
   });

@@ -6,9 +6,9 @@ import { problemsOf, show, type Check } from "../validation/options.ts";
 export interface QueueDefaults<Payload = never, Type extends string = string> {
   /** Sent with every message; those of a send are added, and win where they have the same name. Default: none. */
   headers?: Headers | undefined;
-  /** On a queue with `laneBy: "priority"`. Default: 0. */
+  /** On a queue with `priorities`. Default: 0. */
   priority?: number | undefined;
-  /** On a queue with `laneBy: "key"`: the key of a message, or null for none. Default: none. */
+  /** On a queue with `partitions`: the key of a message, or null for none. Default: none. */
   key?: ((payload: Payload, type: Type) => string | null) | undefined;
   /** The dedupe key of a message, or null for none. Default: none. */
   dedupeKey?: ((payload: Payload, type: Type) => string | null) | undefined;

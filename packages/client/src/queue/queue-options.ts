@@ -29,12 +29,15 @@ export interface QueueOptions {
   /** Whether senders wake idle workers by NOTIFY. False for senders in two-phase commits, which must not: workers then poll. Default: true. */
   notify?: boolean | undefined;
   /**
-   * `priority`: higher priorities are received first. `key`: an ordered consumer handles the messages of one key in order. Cannot be changed
-   * later. Default: neither.
+   * Messages have keys, and an ordered consumer handles the messages of one key in order. So many keys are handled at once. 1 to 1024, 16 suits
+   * most. Cannot be set later; can be raised when the queue is drained. Not together with `priorities`. Default: none, messages have no keys.
    */
-  laneBy?: "priority" | "key" | undefined;
-  /** How many priorities, or how many messages of different keys an ordered consumer handles at once. 1 to 1024. Default: 10 by priority, 16 by key. */
-  lanes?: number | undefined;
+  partitions?: number | undefined;
+  /**
+   * Messages have priorities from 0, the lowest, to one less than this, and higher ones are received first. 1 to 1024. Cannot be set later; can be
+   * raised. Not together with `partitions`. Default: none, messages have no priorities.
+   */
+  priorities?: number | undefined;
   /** Every so many batches the lowest priority comes first. At least 2. Default: never. */
   lowPriorityEvery?: number | undefined;
   /** Whether messages may be sent with `ttlMs` or `expiresAt`. Default: false. */
@@ -64,8 +67,8 @@ export const queueChecks: Record<keyof QueueOptions, Check> = {
   maxLagAction: oneOf("warn", "drop"),
   payloadBytesMax: integer(1, 1_000_000_000),
   notify: boolean,
-  laneBy: oneOf("priority", "key"),
-  lanes: integer(1, 1024),
+  partitions: integer(1, 1024),
+  priorities: integer(1, 1024),
   lowPriorityEvery: integer(2, 2_147_483_647),
   allowExpiry: boolean,
 };
@@ -86,8 +89,8 @@ export function sqlOptions(options: { [Name in keyof QueueOptions]?: QueueOption
     max_lag_action: options.maxLagAction,
     payload_bytes_max: options.payloadBytesMax,
     notify: options.notify,
-    lane_by: options.laneBy,
-    lanes: options.lanes,
+    partitions: options.partitions,
+    priorities: options.priorities,
     low_priority_every: options.lowPriorityEvery,
     allow_expiry: options.allowExpiry,
   };

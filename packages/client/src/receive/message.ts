@@ -22,7 +22,7 @@ export interface Message<Payload = unknown, Type extends string = string> {
   readonly headers: Headers;
   /** When it was first sent. */
   readonly createdAt: Date;
-  /** On a queue with `laneBy: "priority"`; null on others. */
+  /** On a queue with `priorities`; null on others. */
   readonly priority: number | null;
   /** As given to `send`; null when none was. */
   readonly key: string | null;

@@ -20,9 +20,9 @@ interface CommonSendOptions extends CallOptions {
   delayMs?: number | undefined;
   /** Deliver it at this time, within 100 years; a time in the past means at once. Not together with `delayMs`. */
   at?: Date | undefined;
-  /** On a queue with `laneBy: "priority"`: higher ones are received first. 0 to `lanes` - 1. Default: 0. */
+  /** On a queue with `priorities`: higher ones are received first. 0 to `priorities` - 1. Default: 0. */
   priority?: number | undefined;
-  /** On a queue with `laneBy: "key"`: an ordered consumer handles messages of one key in order. At most 1000 bytes. Default: none. */
+  /** On a queue with `partitions`: an ordered consumer handles messages of one key in order. At most 1000 bytes. Default: none. */
   key?: string | undefined;
   /** On a queue with `allowExpiry`: not delivered from so many milliseconds after it was sent. 1 to 3153600000000 (100 years). Default: always. */
   ttlMs?: number | undefined;

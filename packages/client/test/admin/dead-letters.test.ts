@@ -3,7 +3,7 @@ import { defineQueue } from "@pgque/client";
 import { failure, freshClient } from "../support/client.ts";
 
 const { pgque } = await freshClient();
-const jobs = defineQueue("jobs", { maxRetries: 0, laneBy: "key" });
+const jobs = defineQueue("jobs", { maxRetries: 0, partitions: 16 });
 await pgque.ensure(jobs);
 await pgque.subscribe(jobs);
 await pgque.subscribe(jobs, "audit");

@@ -4,7 +4,7 @@ import { until } from "../../../../test/support/until.ts";
 import { failure, freshClient } from "../support/client.ts";
 
 const { database, pgque } = await freshClient();
-const orders = defineQueue("ордера ✓", { maxRetries: 3, laneBy: "priority" });
+const orders = defineQueue("ордера ✓", { maxRetries: 3, priorities: 10 });
 await pgque.ensure(orders);
 await pgque.subscribe(orders, "mail", { maxInFlight: 7 });
 
@@ -86,8 +86,8 @@ test("settings are read as they were given, and changed one by one", async () =>
     maxLagAction: "warn",
     payloadBytesMax: 1_048_576,
     notify: true,
-    laneBy: "priority",
-    lanes: 10,
+    partitions: null,
+    priorities: 10,
     lowPriorityEvery: null,
     allowExpiry: false,
   });
@@ -105,12 +105,12 @@ test("settings are read as they were given, and changed one by one", async () =>
 });
 
 test("what cannot be changed is refused, all of it at once, and nothing is changed", async () => {
-  const error = await failure(pgque.queues.change(orders, { laneBy: "key", lanes: 2, maxRetries: 9 }));
+  const error = await failure(pgque.queues.change(orders, { partitions: 2, priorities: 9, maxRetries: 9 }));
   expect(error.code).toBe("INVALID_ARGUMENT");
-  expect(error.message).toMatch(/lane_by .* cannot be changed/);
-  expect(error.message).toMatch(/expected lanes .* to be 10 or more, got: 2/);
+  expect(error.message).toMatch(/was created without partitions/);
+  expect(error.message).toMatch(/expected priorities .* to be 10 or more, got: 9/);
   expect((await pgque.queues.settings(orders)).maxRetries).toBe(3);
-  const options = await failure(pgque.queues.change(orders, { lanes: 0, retries: 1, notify: 7 } as never));
+  const options = await failure(pgque.queues.change(orders, { partitions: 0, retries: 1, notify: 7 } as never));
   expect(options.code).toBe("INVALID_OPTION");
   expect(options.details.problems).toHaveLength(3);
 });

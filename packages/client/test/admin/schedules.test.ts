@@ -5,7 +5,7 @@ import { failure, freshClient } from "../support/client.ts";
 
 const { pgque } = await freshClient();
 const reports = defineQueue("reports", {
-  laneBy: "priority",
+  priorities: 10,
   types: { daily: z.object({ kind: z.string() }), weekly: z.object({ week: z.number() }) },
   defaults: { headers: { source: "cron" }, priority: 2 },
 });

@@ -20,8 +20,8 @@ const events = defineQueue("events", {
     paid: z.object({ at: z.string().transform((at) => new Date(at)) }),
   },
 });
-const urgent = defineQueue("urgent", { laneBy: "priority", allowExpiry: true });
-const accounts = defineQueue("accounts", { laneBy: "key" });
+const urgent = defineQueue("urgent", { priorities: 10, allowExpiry: true });
+const accounts = defineQueue("accounts", { partitions: 16 });
 for (const queue of [orders, events, urgent, accounts]) await pgque.ensure(queue);
 await pgque.subscribe(orders);
 

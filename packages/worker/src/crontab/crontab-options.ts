@@ -27,7 +27,7 @@ const known: Readonly<Record<string, readonly [expected: string, read: Read]>> =
 /** Options of graphile-worker, and what there is here in their stead. */
 const elsewhere: Readonly<Record<string, string>> = {
   max: "attempts are an option of the queue, `maxRetries`",
-  queue: 'messages that are to be handled one after the other have a `key`, on a queue with `laneBy: "key"`',
+  queue: "messages that are to be handled one after the other have a `key`, on a queue with `partitions`",
   jobKey: "each time is fired once, however many workers there are",
   jobKeyMode: "each time is fired once, however many workers there are",
 };

@@ -46,7 +46,7 @@ test("leaves what is delayed, and goes on from where it was", async () => {
 });
 
 test("handles the whole of a queue with priorities, the highest first", async () => {
-  const queue = await freshQueue(pgque, { laneBy: "priority" });
+  const queue = await freshQueue(pgque, { priorities: 10 });
   for (const priority of [0, 5, 9]) await pgque.send(queue, priority, { priority });
   const handled: unknown[] = [];
   const worker = makeWorker(pgque, queue, ({ payload }) => void handled.push(payload), { concurrency: 1 });
@@ -146,7 +146,7 @@ describe("with what is delayed", () => {
   });
 
   test("in an ordered consumer's lane what is behind a failed message waits for it, in one call", async () => {
-    const queue = await freshQueue(pgque, { laneBy: "key" });
+    const queue = await freshQueue(pgque, { partitions: 16 });
     await pgque.subscribe(queue, "in order", { mode: "ordered" });
     for (const payload of ["a1", "a2"]) await pgque.send(queue, payload, { key: "a" });
     const { handled, summary } = await orderOf(

@@ -243,8 +243,8 @@ export class Fleet implements AsyncDisposable {
     return [...Object.keys(consumers), ...(readers > 0 ? ["ordered"] : [])];
   }
 
-  get #definition(): { maxRetries: number; laneBy?: "key" } {
-    return { maxRetries: 100, ...(this.#consumers.includes("ordered") && { laneBy: "key" as const }) };
+  get #definition(): { maxRetries: number; partitions?: number } {
+    return { maxRetries: 100, ...(this.#consumers.includes("ordered") && { partitions: 16 }) };
   }
 
   #startReader(): void {

@@ -115,7 +115,7 @@ describe("a worker's clock says", () => {
 
 describe("fireSchedules", () => {
   test("sends what all schedules of the queue send between two times, in their order", async () => {
-    const queue = await freshQueue(pgque, { laneBy: "key" });
+    const queue = await freshQueue(pgque, { partitions: 16 });
     await pgque.schedules.set("fired b", queue, "30 12 * * *", { n: 1 }, { key: "k", headers: { by: "test" } });
     await pgque.schedules.set("fired a", queue, "0 */12 * * *", null, { type: "tick" });
     await pgque.schedules.set("fired never", queue, "* * * * *", 1, { enabled: false });

@@ -72,8 +72,8 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
   });
 
   test("can wait, have a priority, a key, an end or a dedupe key", async () => {
-    const mails = defineQueue("mails", { laneBy: "priority" });
-    const accounts = defineQueue("accounts", { laneBy: "key" });
+    const mails = defineQueue("mails", { priorities: 10 });
+    const accounts = defineQueue("accounts", { partitions: 16 });
     const pushes = defineQueue("pushes", { allowExpiry: true });
     for (const queue of [mails, accounts, pushes]) {
       await setting.outside.ensure(queue);

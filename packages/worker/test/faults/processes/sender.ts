@@ -46,5 +46,5 @@ async function sendAndRollBack(what: string, key: string): Promise<void> {
 }
 
 function keyed(key: string): { key?: string } {
-  return options.laneBy === "key" ? { key } : {};
+  return options.partitions !== undefined ? { key } : {};
 }
