@@ -120,7 +120,8 @@ test("every function with the owner's rights that takes a queue or a batch, and 
          from pg_proc p join pgque.function_privileges() f on f.function_name = p.proname
         where p.pronamespace = '${schema} and f.privilege = 'receive' and p.prosecdef
           and p.proargnames && '{queue,queue_name,batch_id}'
-          and not 'pgque.caller'::regtype = any (p.proargtypes)`,
+          and not 'pgque.caller'::regtype = any (p.proargtypes)
+        order by 1`,
     ),
     // anybody may rotate, recover and deliver what is due: that is what every worker does
   ).toEqual(["pgque.maintain(text)", "pgque.maintain_queue(text)"]);
