@@ -1,5 +1,5 @@
 import { Pgque } from "@pgque/client";
-import { Seldom } from "#src/seldom";
+import { Throttle } from "#src/throttle";
 import type { Fields } from "@pgque/worker";
 import type pg from "pg";
 import { afterAll, expect, test } from "vitest";
@@ -73,9 +73,9 @@ test("what an async handler does is waited for before the connection is used", a
   expect(rows).toEqual([{ application_name: "after a while" }]);
 });
 
-test("what is said seldom is said again after its interval, and not before", () => {
-  const seldom = new Seldom(60_000);
-  expect([0, 1, 59_999, 60_000, 60_001, 119_999, 120_000].map((nowMs) => seldom.isDue(nowMs))).toEqual([
+test("what is throttled is said again after its interval, and not before", () => {
+  const throttle = new Throttle(60_000);
+  expect([0, 1, 59_999, 60_000, 60_001, 119_999, 120_000].map((nowMs) => throttle.isDue(nowMs))).toEqual([
     true,
     false,
     false,

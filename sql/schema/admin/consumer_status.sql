@@ -51,7 +51,7 @@ begin
              coalesce(r.per_second, 0), coalesce(r.expired, 0), c.paused or of_queue.paused, coalesce(w.estimated or o.estimated, false)
         from consumer c
         left join waiting_messages(of_queue.id, places, only_segment) w on w.consumer_id = c.id
-        left join messages_in_hand(of_queue.id, places, only_segment) o on o.consumer_id = c.id
+        left join messages_in_flight(of_queue.id, places, only_segment) o on o.consumer_id = c.id
         left join latest_receives(of_queue.id, places, only_segment) r on r.consumer_id = c.id
        where c.queue_id = of_queue.id
        order by c.name;
@@ -153,7 +153,7 @@ $$;
 
 -- The open batches, and the messages in them that are not settled. Not those of an ordered consumer whose batch waits, or may be handed out
 -- again: these are in nobody's hands. Of the batches that are not looked at it is taken that as many are open.
-create function messages_in_hand(queue_id int, places consumer_place[], only_segment text) returns table (
+create function messages_in_flight(queue_id int, places consumer_place[], only_segment text) returns table (
   consumer_id int, in_flight bigint, open_batches int, estimated boolean
 )
 language plpgsql

@@ -43,7 +43,7 @@ begin
 end
 $$;
 
--- Where a consumer has got to in a lane, for who looks several times in one call. settled is the furthest line there is: see receive/open_batches.sql.
+-- Where a consumer has got to in a lane, for who looks several times in one call. settled is the furthest watermark there is: see receive/open_batches.sql.
 create type consumer_place as (
   consumer_id int,
   lane smallint,
@@ -77,7 +77,7 @@ begin
   foreach source in array array[format(qualified('{schema}.batch_%s_%s'), queue_id, current_segment), format(qualified('{schema}.batch_%s'), queue_id)] loop
     execute format(qualified($sql$
       select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq,
-                        case when {schema}.line_lags(p.n, p.settled) then {schema}.furthest_line(%s, p.consumer_id, p.lane, p.n, p.settled) else p.settled end,
+                        case when {schema}.watermark_lags(p.n, p.settled) then {schema}.furthest_watermark(%s, p.consumer_id, p.lane, p.n, p.settled) else p.settled end,
                         p.expired)::{schema}.consumer_place)
         from (%s) p
     $sql$), queue_id, cursors_query(queue_id, source)) into places using of_consumer;

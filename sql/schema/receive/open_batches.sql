@@ -1,15 +1,15 @@
 -- Open batches: received and not finished.
 --
 -- Batch rows are numbered per (consumer, lane) under the cursor's lock, so when one is visible all before it are. Each says which
--- of those before it may be open: the ones that still_open names and, from settled_before on, any. This is the settled line. So a batch that stays
+-- of those before it may be open: the ones that still_open names and, from settled_before on, any. This is the settled watermark. So a batch that stays
 -- open for hours does not make whoever looks for open ones read all that was received since.
 --
--- Every batch row has a copy of the line, so it names 100 at most. A line that names more, up to 10,000, is a batch row of its own, whose consumer
--- is minus the cursor's and whose n is the cursor's when it was written. A line that was true once stays true, so whoever looks takes the one
+-- Every batch row has a copy of the watermark, so it names 100 at most. A watermark that names more, up to 10,000, is a batch row of its own, whose consumer
+-- is minus the cursor's and whose n is the cursor's when it was written. A watermark that was true once stays true, so whoever looks takes the one
 -- that is furthest, and nothing has to be kept in step. Truncation carries it over. Beyond 10,000 it stays where it is.
 
 -- The numbers of the batches of one cursor that are open, before a number.
-create function open_numbers(queue_id int, consumer_id int, lane int, line settled_watermark, before bigint) returns setof bigint
+create function open_numbers(queue_id int, consumer_id int, lane int, watermark settled_watermark, before bigint) returns setof bigint
 language plpgsql
 volatile
 set search_path from current
@@ -30,18 +30,18 @@ begin
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
      order by b.n
-  $sql$), queue_id) using consumer_id, lane, (line).settled_before, (line).still_open, before;
+  $sql$), queue_id) using consumer_id, lane, (watermark).settled_before, (watermark).still_open, before;
 end
 $$;
 
--- A cursor's own line moves every 64 receives; one that lies further back than that may have another before it.
-create function line_lags(n bigint, line settled_watermark) returns boolean
+-- A cursor's own watermark moves every 64 receives; one that lies further back than that may have another before it.
+create function watermark_lags(n bigint, watermark settled_watermark) returns boolean
 language sql
 immutable
-return n - (line).settled_before >= 192;
+return n - (watermark).settled_before >= 192;
 
--- The line of a cursor that is furthest: its own, in its newest row n, or that of the row which names more.
-create function furthest_line(queue_id int, consumer_id int, lane int, n bigint, line settled_watermark) returns settled_watermark
+-- The watermark of a cursor that is furthest: its own, in its newest row n, or that of the row which names more.
+create function furthest_watermark(queue_id int, consumer_id int, lane int, n bigint, watermark settled_watermark) returns settled_watermark
 language plpgsql
 volatile
 set search_path from current
@@ -52,12 +52,12 @@ as $$
 declare
   far settled_watermark;
 begin
-  if line_lags(n, line) then
+  if watermark_lags(n, watermark) then
     execute format(qualified($sql$
       select b.settled_before, b.still_open from {schema}.batch_%s b where b.consumer_id = -$1 and b.lane = $2 order by b.n desc limit 1
     $sql$), queue_id) into far using consumer_id, lane;
   end if;
-  return case when (far).settled_before > (line).settled_before then far else line end;
+  return case when (far).settled_before > (watermark).settled_before then far else watermark end;
 end
 $$;
 
@@ -67,30 +67,30 @@ language sql
 immutable
 return 1000;
 
--- The line of a cursor that names at most so many, any run of those it names, for a look that is to be short. So each has its turn.
-create function part_of_line(line settled_watermark, at_most int) returns settled_watermark
+-- The watermark of a cursor that names at most so many, any run of those it names, for a look that is to be short. So each has its turn.
+create function part_of_watermark(watermark settled_watermark, at_most int) returns settled_watermark
 language sql
 volatile
 set search_path from current
 begin atomic
-  select (part_of_line.line).settled_before, (part_of_line.line).still_open[f.first : f.first + at_most - 1]
+  select (part_of_watermark.watermark).settled_before, (part_of_watermark.watermark).still_open[f.first : f.first + at_most - 1]
     from (
-      select 1 + floor(random() * (greatest(cardinality((part_of_line.line).still_open) - at_most, 0) + 1))::int as first offset 0
+      select 1 + floor(random() * (greatest(cardinality((part_of_watermark.watermark).still_open) - at_most, 0) + 1))::int as first offset 0
     ) f;
 end;
 
--- The line moved on towards the newest row, n. The last 64 rows are left out: most batches are finished a moment after they were
+-- The watermark moved on towards the newest row, n. The last 64 rows are left out: most batches are finished a moment after they were
 -- received, and need not be named. A receive waits for this under the cursor's lock: so it looks at some 1,000 of those that are named and
--- moves by 1,000 rows at most, however many are open. With more than 100 to name, the row that names them is written and the cursor's own line
+-- moves by 1,000 rows at most, however many are open. With more than 100 to name, the row that names them is written and the cursor's own watermark
 -- moves to the first of them.
-create function move_settled_watermark(queue_id int, consumer_id int, lane int, n bigint, line settled_watermark) returns settled_watermark
+create function move_settled_watermark(queue_id int, consumer_id int, lane int, n bigint, watermark settled_watermark) returns settled_watermark
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  furthest constant settled_watermark := furthest_line(queue_id, consumer_id, lane, n, line);
-  looked_at constant settled_watermark := part_of_line(furthest, open_looked_at());
+  furthest constant settled_watermark := furthest_watermark(queue_id, consumer_id, lane, n, watermark);
+  looked_at constant settled_watermark := part_of_watermark(furthest, open_looked_at());
   settled_before constant bigint := greatest((furthest).settled_before, least(n - 64, (furthest).settled_before + open_looked_at()));
   open constant bigint[] := array(
     select o.n
@@ -118,7 +118,7 @@ end
 $$;
 
 -- All open batches of a queue, or of one consumer. One statement for all cursors, not one for each: a queue may have a
--- thousand lanes, and to plan it is most of its cost. at_most: some of them, of each cursor so many at most of those that a line names, and of
+-- thousand lanes, and to plan it is most of its cost. at_most: some of them, of each cursor so many at most of those that a watermark names, and of
 -- those after it. places: those of the consumers, from a look shortly before.
 create function open_batches(queue_id int, of_consumer int default null, at_most int default null, places consumer_place[] default null) returns table (
   batch_id bigint,
@@ -144,7 +144,7 @@ begin
   return query execute format(qualified($sql$
     select b.id, b.segment::int, c.consumer_id, c.lane::int, b.first_txid, b.first_seq, b.messages, b.worker, b.lease_until, b.waits_until
       from unnest($1) c
-     cross join lateral (select case when $2 is null then c.settled else {schema}.part_of_line(c.settled, $2) end as line offset 0) l
+     cross join lateral (select case when $2 is null then c.settled else {schema}.part_of_watermark(c.settled, $2) end as line offset 0) l
      cross join lateral (
        select case when $2 is null then 0 else floor(random() * (greatest(c.n - (l.line).settled_before - $2, 0) + 1)) end::bigint as later offset 0
      ) r

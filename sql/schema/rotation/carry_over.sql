@@ -1,4 +1,4 @@
--- Copies the cursors that still lie in a segment into the current one, and the lines of more than a hundred open batches.
+-- Copies the cursors that still lie in a segment into the current one, and the watermarks of more than a hundred open batches.
 -- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: a receive whose cursor lies
 -- here holds ACCESS SHARE on it from before its first look, so none is under way, and taking them here would deadlock.
 create function carry_over(queue_id int, segment int) returns void
@@ -28,7 +28,7 @@ begin
        select * from {schema}.batch_%1$s b where b.consumer_id = -c.consumer_id and b.lane = c.lane order by b.n desc limit 1
      ) f
      where f.segment = %2$s and f.settled_before > (c.settled).settled_before
-       and {schema}.line_lags(c.n, c.settled)
+       and {schema}.watermark_lags(c.n, c.settled)
   $sql$), queue_id, segment, current_segment);
 end
 $$;

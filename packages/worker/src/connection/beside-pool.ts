@@ -2,7 +2,7 @@ import type { Pgque } from "@pgque/client";
 import type { Client } from "pg";
 import { within } from "./answer.ts";
 import type { Logger } from "../log.ts";
-import { Seldom } from "../seldom.ts";
+import { Throttle } from "../throttle.ts";
 
 /** What the application does to each connection of its pool has failed on one beside the pool, which is given up. */
 export class ConnectHandlerError extends Error {
@@ -29,14 +29,14 @@ export async function connectBeside({ pool }: Pgque, client: Client, limitMs: nu
 }
 
 /** One for each, whoever connects beside its pool. */
-const warnings = new WeakMap<Pgque, Seldom>();
+const warnings = new WeakMap<Pgque, Throttle>();
 
 /** Says, once a minute at most, that a handler of the application's pool is what keeps a connection away. Whether it is one that failed. */
 export function warnOfHandler(pgque: Pgque, log: Logger, error: unknown): boolean {
   if (!(error instanceof ConnectHandlerError)) return false;
-  const seldom = warnings.get(pgque) ?? new Seldom();
-  warnings.set(pgque, seldom);
-  if (seldom.isDue())
+  const throttle = warnings.get(pgque) ?? new Throttle();
+  warnings.set(pgque, throttle);
+  if (throttle.isDue())
     log.warn(
       "a `connect` handler of the pool fails on the connection that workers have beside it, so that they poll and send heartbeats through the pool: " +
         "make it work on any connection of the pool's options, and end",

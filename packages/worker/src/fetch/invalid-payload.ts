@@ -1,5 +1,5 @@
 import type { Message, PayloadIssue, PgqueError } from "@pgque/client";
-import { PayloadMask } from "../payload-mask.ts";
+import { PayloadMask } from "./payload-mask.ts";
 
 /** A payload may have thousands, and each is looked through for everything that is in the payload. */
 const issuesMax = 20;

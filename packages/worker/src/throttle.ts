@@ -1,5 +1,5 @@
 /** Lets something be said, and then not again for a while, however often it happens. */
-export class Seldom {
+export class Throttle {
   readonly #intervalMs: number;
   #saidAtMs = Number.NEGATIVE_INFINITY;
 
