@@ -176,12 +176,12 @@ test("the example of the page on seeing a worker is probed and scraped", async (
   });
 });
 
-test("the example of the page on schedules fires, and its crontab is read", async () => {
+test("the example of the page on schedules runs, and its crontab is read", async () => {
   await using database = await freshDatabase();
   const { child, output, closed } = start("schedules.ts", database.url);
   await until(
     () => child.exitCode !== null || ["pulse heartbeat", "weekly 0"].every((line) => output.text.includes(line)),
-    `the heartbeat is fired, got: ${output.text}`,
+    `the heartbeat is run, got: ${output.text}`,
   );
   child.kill("SIGTERM");
   const lines = output.text.split("\n").filter((line) => /^(nightly|heartbeat|weekly) [\d*]/.test(line));
@@ -196,7 +196,7 @@ test("the example of the page on schedules fires, and its crontab is read", asyn
     ],
   });
   const entries = parseCrontab(read("docs/examples/crontab"));
-  expect(entries.map(({ name, schedule: { missed } }) => [name, missed])).toEqual([
+  expect(entries.map(({ name, schedule: { catchUp } }) => [name, catchUp])).toEqual([
     ["nightly", { all: 3 }],
     ["weekly", undefined],
     ["digest", { all: 16 }],

@@ -3,7 +3,7 @@ import { after, beforeEach, test } from "node:test";
 import { defineQueue } from "@pgque/client";
 import { testPgque } from "@pgque/client/testing";
 import { retry, Worker } from "@pgque/worker";
-import { fireSchedules, manualClock } from "@pgque/worker/testing";
+import { runSchedules, manualClock } from "@pgque/worker/testing";
 import { z } from "zod";
 
 const orders = defineQueue("orders", { payload: z.object({ orderId: z.number().int() }), maxRetries: 5 });
@@ -51,12 +51,12 @@ test("a gateway that is down is tried for a day, then the order is given up", as
 test("the report of the day is due at eight in Berlin", async () => {
   const clock = manualClock(new Date("2026-03-28T00:00:00Z"));
   const handled: unknown[] = [];
-  await using worker = new Worker(pgque, reports, ({ headers }) => void handled.push(headers["fire_at"]), {
+  await using worker = new Worker(pgque, reports, ({ headers }) => void handled.push(headers["run_at"]), {
     clock,
     schedules: { daily: { cron: "0 8 * * *", timeZone: "Europe/Berlin", payload: { day: "yesterday" } } },
   });
   await worker.start();
-  await clock.advance(2 * 86_400_000); // resolves when all that is due in these two days was fired
+  await clock.advance(2 * 86_400_000); // resolves when all that is due in these two days was run
   await worker.stop();
   await worker.drain();
   // in between clocks change; messages without a key come in any order
@@ -65,7 +65,7 @@ test("the report of the day is due at eight in Berlin", async () => {
 
 test("a year of reports", async () => {
   const from = new Date("2027-01-01T00:00:00Z");
-  const fired = await fireSchedules(pgque, reports, { from, until: new Date("2028-01-01T00:00:00Z") });
+  const run = await runSchedules(pgque, reports, { from, until: new Date("2028-01-01T00:00:00Z") });
   const { done } = await new Worker(pgque, reports, () => undefined).drain();
-  assert.deepEqual([fired.length, done], [365, 365]);
+  assert.deepEqual([run.length, done], [365, 365]);
 });

@@ -79,7 +79,7 @@ test("a shop on BullMQ goes on with Pgque, with all that waited", async () => {
   expect(Object.keys(moved).filter((name) => name.startsWith("b "))).toEqual(["b 1", "b 2", "b 3"]);
   const pgque = new Pgque(database.pool());
   expect(await pgque.schedules.list()).toMatchObject([
-    { name: "digests", cron: "0 6 * * *", timeZone: "UTC", payload: { kind: "daily" }, missed: "skip" },
+    { name: "digests", cron: "0 6 * * *", timeZone: "UTC", payload: { kind: "daily" }, catchUp: "skip" },
   ]);
 
   // keys go on to count

@@ -77,8 +77,8 @@ test("a shop on pg-boss goes on with Pgque, with all that waited", async () => {
 
   const pgque = new Pgque(database.pool());
   expect(await pgque.schedules.list()).toMatchObject([
-    { name: "digests", cron: "0 6 * * *", timeZone: "UTC", payload: { kind: "daily" }, missed: "skip" },
-    { name: "digests weekly", cron: "0 8 * * 1", timeZone: "Europe/Berlin", missed: "once" },
+    { name: "digests", cron: "0 6 * * *", timeZone: "UTC", payload: { kind: "daily" }, catchUp: "skip" },
+    { name: "digests weekly", cron: "0 8 * * 1", timeZone: "Europe/Berlin", catchUp: "once" },
   ]);
 
   // keys go on to count

@@ -16,7 +16,7 @@ beforeAll(async () => {
 });
 afterAll(() => server.drop());
 
-const purposes = ["cursor", "delayed", "firings", "heartbeat", "dedupe", "idle", "maintain", "registry", "subscribe"];
+const purposes = ["cursor", "delayed", "schedule", "heartbeat", "dedupe", "idle", "maintain", "registry", "subscribe"];
 
 test("a login without any right that holds every lock of a queue is named by status and doctor, which end it", async () => {
   await client.query("select pgque.create_queue('orders'), pgque.subscribe('orders', 'mail')");

@@ -7,14 +7,20 @@ await client.ensure("reports");
 test("without a schedule the lists say so", async () => {
   expect((await run("schedule", "list")).out).toContain("`pgque schedule set NAME QUEUE CRON` makes one");
   expect(await json("schedule", "list", "reports")).toEqual([]);
-  expect((await run("schedule", "next")).out).toBe("No schedule will fire.\n");
+  expect((await run("schedule", "next")).out).toBe("No schedule will run.\n");
 });
 
 test("one is set, listed, and changed by setting it again", async () => {
   const set = (...more: string[]) =>
     json("schedule", "set", "nightly ☾", "reports", "30 2 * * *", '{"kind": "daily"}', ...more);
-  expect(await set("--time-zone", "Europe/Berlin", "--missed", "3")).toEqual({ schedule: "nightly ☾", changed: true });
-  expect(await set("--time-zone", "Europe/Berlin", "--missed", "3")).toEqual({ schedule: "nightly ☾", changed: false });
+  expect(await set("--time-zone", "Europe/Berlin", "--catch-up", "3")).toEqual({
+    schedule: "nightly ☾",
+    changed: true,
+  });
+  expect(await set("--time-zone", "Europe/Berlin", "--catch-up", "3")).toEqual({
+    schedule: "nightly ☾",
+    changed: false,
+  });
   expect(await json("schedule", "list")).toMatchObject([
     {
       schedule: "nightly ☾",
@@ -22,14 +28,14 @@ test("one is set, listed, and changed by setting it again", async () => {
       cron: "30 2 * * *",
       timeZone: "Europe/Berlin",
       payload: { kind: "daily" },
-      missed: { all: 3 },
+      catchUp: { all: 3 },
       paused: false,
     },
   ]);
   expect((await run("schedule", "list")).out).toMatch(/^nightly ☾ +reports +30 2 \* \* \* +Europe\/Berlin +last 3 /m);
 });
 
-test("next shows when it fires, all schedules together in the order of time", async () => {
+test("next shows when it runs, all schedules together in the order of time", async () => {
   await client.schedules.set("often", "reports", "* * * * * *", 1);
   const times: { schedule: string; at: string }[] = await json("schedule", "next", "nightly ☾", "--count", "2");
   expect(times).toMatchObject([{ schedule: "nightly ☾" }, { schedule: "nightly ☾" }]);
@@ -51,7 +57,7 @@ test("run sends it now, and for one time once", async () => {
   expect(sent).toEqual([{ by: "hand" }, { by: "hand" }]);
 });
 
-test("one that is paused does not fire until it is resumed", async () => {
+test("one that is paused does not run until it is resumed", async () => {
   await client.schedules.set("resting", "reports", "* * * * *", 1);
   expect((await run("schedule", "pause", "resting")).out).toBe('Paused schedule "resting".\n');
   expect((await run("schedule", "list")).out).toMatch(/^resting .* paused$/m);
@@ -91,7 +97,7 @@ test.each([
   [["set", "s", "reports", "61 * * * *"], "61"],
   [["set", "s", "reports", "* * * * *", "--time-zone", "Mars/Base"], "Mars/Base"],
   [["set", "s", "reports", "* * * * *", "{half"], 'expected a payload in JSON, got: "{half"'],
-  [["set", "s", "reports", "* * * * *", "--missed", "never"], "Expected skip, once or a number"],
+  [["set", "s", "reports", "* * * * *", "--catch-up", "never"], "Expected skip, once or a number"],
   [["next", "--count", "0"], "expected --count to be an integer from 1 to 10000, got: 0"],
   [["run", "by hand", "--at", "now"], "Expected a time with its zone"],
 ])("schedule %j is wrong usage", async (args, message) => {

@@ -115,7 +115,7 @@ test("what it had in hand when it was killed is handled by the next one", async 
   expect((await second.ended).code).toBe(0);
 });
 
-test("sets the schedules of a crontab, and fires them", async () => {
+test("sets the schedules of a crontab, and runs them", async () => {
   await write("ticks.js", "export default (message) => console.log(message.headers.schedule, message.payload);");
   await write(
     "crontab",

@@ -67,7 +67,7 @@ export type {
   Queues,
   QueueSettings,
 } from "./admin/queues.ts";
-export type { Missed } from "./admin/missed.ts";
+export type { CatchUp } from "./admin/catch-up.ts";
 export type { Schedule, ScheduleOptions } from "./admin/schedule-options.ts";
 export type { Schedules } from "./admin/schedules.ts";
 export type { ConsumerChanges, ConsumerLimits, Position, SubscribeOptions } from "./admin/subscribe-options.ts";

@@ -90,13 +90,13 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> {
   maintainIntervalMs?: number | undefined;
   /**
    * Schedules of the queue, by name, set when the worker starts, as with `pgque.schedules.set`: which needs `<schema>_admin` when they are
-   * not just like that already. One that is no longer declared stays: remove it with `pgque.schedules.remove`. A worker fires every
+   * not just like that already. One that is no longer declared stays: remove it with `pgque.schedules.remove`. A worker runs every
    * schedule of its queue, whoever has set it. Default: none.
    */
   schedules?: DeclaredSchedules<Types> | undefined;
   /**
-   * What time it is, for tests: `manualClock()` of `@pgque/worker/testing`; `Clock` says for what. A worker with a clock of its own fires schedules by
-   * itself alone: it sends their messages when its clock says so, and neither asks nor tells the database what was fired. Default: the
+   * What time it is, for tests: `manualClock()` of `@pgque/worker/testing`; `Clock` says for what. A worker with a clock of its own runs schedules by
+   * itself alone: it sends their messages when its clock says so, and neither asks nor tells the database what was run. Default: the
    * system's, and for schedules the database's.
    */
   clock?: Clock | undefined;

@@ -169,7 +169,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
 
   /**
    * Receives what is there now, handles and settles it just as a started worker does, and resolves when that is done. What is due is there,
-   * whether maintenance has delivered it or not. Creates queue and consumer unless they are there; listens to nothing, fires no schedules. It
+   * whether maintenance has delivered it or not. Creates queue and consumer unless they are there; listens to nothing, runs no schedules. It
    * may run beside anything else, and may be called before, after or without `start()`.
    *
    * @throws PgqueError as `start()`, INVALID_OPTION; DrainError with `throwOnFailure`

@@ -14,20 +14,20 @@ const pgque = new Pgque(database.pool());
 const port = Number(new URL(database.url).port);
 afterAll(() => database.drop());
 
-test("schedules are fired again after the connections have gone silent", async () => {
+test("schedules are run again after the connections have gone silent", async () => {
   await using proxy = await Proxy.start(port);
   await using own = new Pgque({ connectionString: proxy.through(database.url) });
   const queue = await freshQueue(pgque);
   const schedules = { [`every second of ${queue.name}`]: { cron: "* * * * * *", payload: 1 } };
   const worker = makeWorker(own, queue, () => undefined, { schedules, queryTimeoutMs: 1000 });
-  let fired = 0;
-  worker.on("fired", () => (fired += 1));
+  let run = 0;
+  worker.on("scheduleRun", () => (run += 1));
   await worker.start();
-  await until(() => fired > 0, "it fires");
+  await until(() => run > 0, "it runs");
   proxy.goDumb({ serverKnows: true });
   proxy.recover();
-  const before = fired;
-  await until(() => fired > before + 1, "it fires again");
+  const before = run;
+  await until(() => run > before + 1, "it runs again");
   await worker.stop();
 });
 

@@ -21,7 +21,7 @@ create function function_privileges() returns table (function_name text, privile
 language sql
 immutable
 begin atomic
-  select unnest('{version,fingerprint,require_queue,create_queue,backoff,wake_channel,fire_schedule,schedules,held_locks,option_differences}'::text[]), 'anything'
+  select unnest('{version,fingerprint,require_queue,create_queue,backoff,wake_channel,run_schedule,schedules,held_locks,option_differences}'::text[]), 'anything'
   union all
   select unnest('{send,send_batch,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all

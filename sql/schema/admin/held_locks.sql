@@ -2,14 +2,14 @@
 -- it does a consumer receives nothing, or nothing is maintained, without an error anywhere. Nothing can keep a login from that, so it is named.
 
 -- The keys of the locks that have names, and what they are for: those of one queue and its consumers, or of all that the caller may look at;
--- those of no queue for whoever may look at every queue. Not there: what is locked for one dedupe key, firing or session.
+-- those of no queue for whoever may look at every queue. Not there: what is locked for one dedupe key, scheduled run or session.
 create function lock_purposes(caller name, of_queue int default null) returns table (key bigint, purpose text, queue_name text, consumer text)
 language sql
 stable
 set search_path from current
 begin atomic
   select lock_key(p.purpose, 0), p.purpose, null::text, null::text
-    from unnest('{registry,delayed,heartbeat,dedupe,firings}'::text[]) as p(purpose)
+    from unnest('{registry,delayed,heartbeat,dedupe,schedule}'::text[]) as p(purpose)
    where may_view(caller)
   union all
   select lock_key(p.purpose, q.id), p.purpose, q.name, null
@@ -24,7 +24,7 @@ begin atomic
 end;
 
 -- The locks of ours that somebody has held for longer than a while, those that are held for longest first, a hundred at most.
---   purpose    cursor: of that consumer. maintain, subscribe, idle: of that queue. registry, delayed, heartbeat, dedupe, firings: of all queues
+--   purpose    cursor: of that consumer. maintain, subscribe, idle: of that queue. registry, delayed, heartbeat, dedupe, schedule: of all queues
 --   pid        the process that pg_terminate_backend ends; null: prepared_transaction holds it
 --   since      at the latest. Postgres does not say when a lock was taken, but when its transaction began; for a session that is idle and holds
 --              it nevertheless, since when it is; and whoever waits for a lock waits since it was held. Of other roles' sessions an owner of the

@@ -32,7 +32,7 @@ begin
     from (
       select max(h.written_at) from heartbeat h
       union all
-      select max(f.fired_at) from firing f
+      select max(f.sent_at) from scheduled_run f
       union all
       select max(pointer_moved_at(pg_sequence_last_value(p.pointer)))
         from (

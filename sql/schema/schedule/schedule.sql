@@ -1,21 +1,21 @@
 -- Schedules: messages that are sent again and again, at the times that a cron expression names.
 --
 -- Which times these are is the worker's business: the expression and the time zone are only stored here. A worker reads schedules(), works
--- out what is due and calls fire_schedule(name, time), see schedule/firing.sql; of all who do, one sends the message.
+-- out what is due and calls run_schedule(name, time), see schedule/run_schedule.sql; of all who do, one sends the message.
 
 -- Changed only by people, so its UPDATEs and DELETEs do not matter.
 create table schedule (
-  -- firings are known by it, so a schedule that is made anew does not fire again for the same time
+  -- runs are known by it, so a schedule that is made anew does not run again for the same time
   name text primary key check (octet_length(name) between 1 and 57),
   queue_id int not null references queue on delete cascade,
   cron text not null check (octet_length(cron) <= 200 and cron ~ '[^[:space:]]'),
   time_zone text not null,
   type text not null,
   payload text,
-  -- what every firing is sent with beside its own headers: headers, priority, key
+  -- what every scheduled run is sent with beside its own headers: headers, priority, key
   send_options jsonb not null,
   -- how many of the times that were missed are made good
-  missed int not null check (missed between 0 and 1440),
+  catch_up int not null check (catch_up between 0 and 1440),
   enabled boolean not null,
   created_at timestamptz not null default now(),
   -- since when it is as it is: what came before has not been missed
@@ -33,7 +33,7 @@ stable
 set search_path from current
 as $$
 declare
-  known constant text[] := '{time_zone,type,missed,enabled,headers,priority,key}';
+  known constant text[] := '{time_zone,type,catch_up,enabled,headers,priority,key}';
   unknown text;
   wrong text;
 begin
@@ -52,17 +52,17 @@ begin
   select format('expected %s to be a %s, got: %s', o.key, w.type, left(o.value::text, 100))
     into wrong
     from jsonb_each(options) as o
-    join (values ('time_zone', 'string'), ('type', 'string'), ('missed', 'number'), ('enabled', 'boolean')) as w(key, type) using (key)
+    join (values ('time_zone', 'string'), ('type', 'string'), ('catch_up', 'number'), ('enabled', 'boolean')) as w(key, type) using (key)
    where jsonb_typeof(o.value) <> w.type
    limit 1;
   if wrong is not null then
     raise exception using errcode = 'PQ004', message = wrong, hint = 'Leave the option out for its default.';
   end if;
-  if (options ->> 'missed')::numeric not in (select generate_series(0, 1440)) then
+  if (options ->> 'catch_up')::numeric not in (select generate_series(0, 1440)) then
     raise exception using
       errcode = 'PQ004',
-      message = format('expected missed to be an integer from 0 to 1440, got: %s', options ->> 'missed'),
-      hint = 'So many of the times that nobody fired are made good, the latest of them: 0 none, 1 the last one. 1440 are the minutes of a day.';
+      message = format('expected catch_up to be an integer from 0 to 1440, got: %s', options ->> 'catch_up'),
+      hint = 'So many of the times that nobody ran are made good, the latest of them: 0 none, 1 the last one. 1440 are the minutes of a day.';
   end if;
   if not exists (select from pg_timezone_names z where z.name = coalesce(options ->> 'time_zone', 'UTC')) then
     raise exception using
@@ -83,15 +83,15 @@ begin
     raise exception using
       errcode = 'PQ004',
       message = format('expected cron to be an expression of 1 to 200 bytes, got: %s', coalesce(quote_literal(left(cron, 80)), 'NULL')),
-      hint = 'For example ''0 3 * * *'' for three o''clock each night. Whoever fires the schedule reads it.';
+      hint = 'For example ''0 3 * * *'' for three o''clock each night. Whoever runs the schedule reads it.';
   end if;
 end
 $$;
 
 -- Creates a schedule, or makes the one of that name what is asked for; 1: it is new or has changed, 0: it was just like that, and to learn
 -- that nobody needs to be an administrator who may receive from the queue: workers declare schedules at every start.
--- The payload is sent verbatim with every firing. Options: time_zone (default UTC, a name of pg_timezone_names), type (default "default"),
--- headers, priority, key (as in send; default none), missed (how many of the times that nobody fired because no worker ran are made good, the
+-- The payload is sent verbatim with every scheduled run. Options: time_zone (default UTC, a name of pg_timezone_names), type (default "default"),
+-- headers, priority, key (as in send; default none), catch_up (how many of the times that nobody ran because no worker ran are made good, the
 -- latest of them; default 1) and enabled. What is left out takes its default, but enabled stays what it was: who declares schedules at
 -- every start does not undo what was switched off. Errors: PQ001 no such queue, PQ004 an argument out of range.
 create function schedule(
@@ -123,8 +123,8 @@ begin
   wanted.time_zone := coalesce(options ->> 'time_zone', 'UTC');
   wanted.type := coalesce(options ->> 'type', 'default');
   wanted.payload := payload;
-  wanted.send_options := options - '{time_zone,type,missed,enabled}'::text[];
-  wanted.missed := coalesce((options ->> 'missed')::int, 1);
+  wanted.send_options := options - '{time_zone,type,catch_up,enabled}'::text[];
+  wanted.catch_up := coalesce((options ->> 'catch_up')::int, 1);
   wanted.enabled := coalesce((options ->> 'enabled')::boolean, existing.enabled, true);
   wanted.created_at := existing.created_at;
   wanted.changed_at := existing.changed_at;
@@ -139,7 +139,7 @@ begin
   select wanted.*
   on conflict on constraint schedule_pkey do update
      set queue_id = excluded.queue_id, cron = excluded.cron, time_zone = excluded.time_zone, type = excluded.type, payload = excluded.payload,
-         send_options = excluded.send_options, missed = excluded.missed, enabled = excluded.enabled, changed_at = excluded.changed_at;
+         send_options = excluded.send_options, catch_up = excluded.catch_up, enabled = excluded.enabled, changed_at = excluded.changed_at;
   return 1;
 end
 $$;
@@ -167,27 +167,27 @@ declare
 begin
   select * into settings from queue q where q.id = wanted.queue_id;
   perform check_send(wanted.type, wanted.payload, settings.payload_bytes_max);
-  -- what a firing sends is sent at once, and once as it is
+  -- what a scheduled run sends is sent at once, and once as it is
   known := array(
     select k from unnest(known_send_options(wanted.queue_id, of_batch => false)) as k where k <> all ('{delay,at,dedupe_key,dedupe_ttl}')
   );
   if not are_send_options(wanted.send_options, known) then
     perform refuse_send_options(wanted.queue_id, wanted.send_options, known);
   end if;
-  if octet_length((fired_options(wanted.name, wanted.send_options, clock_timestamp()) -> 'headers')::text) > headers_bytes_max() then
-    perform refuse_headers(fired_options(wanted.name, wanted.send_options, clock_timestamp()) -> 'headers');
+  if octet_length((scheduled_send_options(wanted.name, wanted.send_options, clock_timestamp()) -> 'headers')::text) > headers_bytes_max() then
+    perform refuse_headers(scheduled_send_options(wanted.name, wanted.send_options, clock_timestamp()) -> 'headers');
   end if;
   perform send_priority(wanted.send_options, settings.lanes), send_key(wanted.send_options);
 end
 $$;
 
--- The options that a firing of a schedule is sent with: its own, and the headers schedule and fire_at.
-create function fired_options(schedule text, send_options jsonb, fire_at timestamptz) returns jsonb
+-- The options that a scheduled run of a schedule is sent with: its own, and the headers schedule and run_at.
+create function scheduled_send_options(schedule text, send_options jsonb, run_at timestamptz) returns jsonb
 language sql
 stable
 return send_options || jsonb_build_object('headers', coalesce(send_options -> 'headers', '{}') || jsonb_build_object(
   'schedule', schedule,
-  'fire_at', to_char(fire_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')));
+  'run_at', to_char(run_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')));
 
 -- Removes a schedule. 1 removed, 0 there was none. What it has sent stays. Dropping its queue removes it, too.
 create function unschedule(name text) returns int

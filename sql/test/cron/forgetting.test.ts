@@ -5,7 +5,7 @@ import { blocked } from "../../../test/support/interleave.ts";
 import { until } from "../../../test/support/until.ts";
 import { drain, maintain, makeQueue } from "../support/queue.ts";
 import { updatesAndDeletes } from "../support/statistics.ts";
-import { fire, rotate, rotateForDays, schedule, stored, timeAgo } from "./support.ts";
+import { run, rotate, rotateForDays, schedule, stored, timeAgo } from "./support.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -19,92 +19,92 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-const call = "select pgque.fire_schedule('s', $1) as id";
+const call = "select pgque.run_schedule('s', $1) as id";
 
-describe("between a firing and the truncation of its table", () => {
+describe("between a scheduled run and the truncation of its table", () => {
   /** Two days on, at noon, when today's table rests. */
   const whenItRests = "date_trunc('day', clock_timestamp()) + interval '2 days 12 hours'";
   const truncate = async (client: pg.Client): Promise<number> =>
-    (await client.query(`select pgque.rotate_firings(${whenItRests}) as done`)).rows[0].done;
+    (await client.query(`select pgque.rotate_scheduled_runs(${whenItRests}) as done`)).rows[0].done;
   const today = async (): Promise<string> =>
     (await a.query("select date_trunc('second', clock_timestamp())::text as at")).rows[0].at;
 
-  test("the truncation gives way to a firing that has not committed, and the firing counts", async () => {
+  test("the truncation gives way to a scheduled run that has not committed, and the scheduled run counts", async () => {
     const at = await today();
     await a.query("begin");
-    await fire(a, at);
+    await run(a, at);
     expect(await truncate(b), "a holds the table").toBe(0);
     await a.query("commit");
-    expect(await fire(b, at)).toBeNull();
+    expect(await run(b, at)).toBeNull();
     expect(await truncate(b)).toBe(1);
   });
 
-  test("the firing waits for nobody when the table that is truncated is another day's", async () => {
+  test("the scheduled run waits for nobody when the table that is truncated is another day's", async () => {
     const at = await today();
     await a.query(
-      "insert into pgque.firing (segment, schedule, fire_at) select n, 's', clock_timestamp() - interval '2 days' from generate_series(0, 3) as n",
+      "insert into pgque.scheduled_run (segment, schedule, run_at) select n, 's', clock_timestamp() - interval '2 days' from generate_series(0, 3) as n",
     );
     await b.query("begin");
-    await b.query("select pgque.rotate_firings(date_trunc('day', clock_timestamp()) + interval '12 hours')");
-    expect((await stored(b)).firings, "one table is empty, and its last firing is in another").toBe(3);
-    expect(await fire(a, at)).not.toBeNull();
+    await b.query("select pgque.rotate_scheduled_runs(date_trunc('day', clock_timestamp()) + interval '12 hours')");
+    expect((await stored(b)).runs, "one table is empty, and its last scheduled run is in another").toBe(3);
+    expect(await run(a, at)).not.toBeNull();
     await b.query("commit");
-    expect(await fire(b, at)).toBeNull();
+    expect(await run(b, at)).toBeNull();
   });
 
-  test("a caller that was in time, and waits until the firing is forgotten, is refused: it cannot know of it", async () => {
+  test("a caller that was in time, and waits until the scheduled run is forgotten, is refused: it cannot know of it", async () => {
     await a.query(
-      "create or replace function pgque.firing_memory() returns interval language sql immutable return interval '1 s'",
+      "create or replace function pgque.scheduled_run_memory() returns interval language sql immutable return interval '1 s'",
     );
     const at = await timeAgo(a, "-1 s");
-    expect(await fire(a, at), "a has fired it").not.toBeNull();
+    expect(await run(a, at), "a has run it").not.toBeNull();
     await observer.query("begin");
-    await observer.query("select pg_advisory_xact_lock(pgque.firing_key('s', $1))", [at]);
+    await observer.query("select pg_advisory_xact_lock(pgque.scheduled_run_key('s', $1))", [at]);
     const late = await blocked(observer, b, call, [at]);
     await until(async () => (await rotate(a)) === 1, "its table has been truncated");
     await observer.query("commit");
     await expect(late.result).rejects.toMatchObject({
       code: "PQ004",
-      message: expect.stringContaining("expected fire_at to be at most"),
+      message: expect.stringContaining("expected run_at to be at most"),
     });
     expect(await drain(a), "sent once").toEqual(["wake up"]);
   });
 });
 
-describe("the ring of firings", () => {
-  test("gives space back once a table's day is forgotten, and remembers the last firing of each schedule", async () => {
+describe("the ring of runs", () => {
+  test("reclaims space once a table's day is forgotten, and remembers the last scheduled run of each schedule", async () => {
     await schedule(a, {}, "rare");
     const rare = await timeAgo(a, "20 hours");
-    await fire(a, rare, "rare");
+    await run(a, rare, "rare");
     await a.query(
-      `select pgque.fire_schedule('s', date_trunc('second', clock_timestamp()) - n * interval '1 min') from generate_series(1, 1400) as n`,
+      `select pgque.run_schedule('s', date_trunc('second', clock_timestamp()) - n * interval '1 min') from generate_series(1, 1400) as n`,
     );
     const before = await stored(a);
     expect(await rotate(a), "remembered").toBe(0);
     expect(await stored(a)).toEqual(before);
     await rotateForDays(a);
     const after = await stored(a);
-    expect(after.firings).toBe(2);
+    expect(after.runs).toBe(2);
     expect(after.bytes).toBeLessThan(before.bytes / 2);
-    const { rows } = await a.query("select name, last_fired_at from pgque.schedules() where name = 'rare'");
-    expect(rows).toEqual([{ name: "rare", last_fired_at: new Date(rare) }]);
+    const { rows } = await a.query("select name, last_run_at from pgque.schedules() where name = 'rare'");
+    expect(rows).toEqual([{ name: "rare", last_run_at: new Date(rare) }]);
     expect(await updatesAndDeletes(a)).toEqual([]);
   });
 
-  test("forgets the firings of a schedule that is gone", async () => {
-    await fire(a, await timeAgo(a, "1 minute"));
+  test("forgets the runs of a schedule that is gone", async () => {
+    await run(a, await timeAgo(a, "1 minute"));
     await a.query("select pgque.unschedule('s')");
     await rotateForDays(a);
-    expect(await stored(a)).toEqual({ firings: 0, bytes: 0 });
+    expect(await stored(a)).toEqual({ runs: 0, bytes: 0 });
   });
 
-  test("keeps, whatever the hour, every time that may still be fired", async () => {
+  test("keeps, whatever the hour, every time that may still be run", async () => {
     const { rows } = await a.query(
       `select count(*)::int as lost
          from generate_series('2026-01-01'::timestamptz, '2026-01-06', '19 min') as now,
-              generate_series(now - pgque.firing_memory() - interval '1 hour', now + interval '1 min', '19 min') as fire_at
-        where pgque.firing_segment(now - pgque.firing_memory() - interval '1 hour') <> (pgque.firing_segment(now) + 2) % 4
-          and pgque.firing_segment(fire_at) = (pgque.firing_segment(now) + 2) % 4`,
+              generate_series(now - pgque.scheduled_run_memory() - interval '1 hour', now + interval '1 min', '19 min') as run_at
+        where pgque.scheduled_run_segment(now - pgque.scheduled_run_memory() - interval '1 hour') <> (pgque.scheduled_run_segment(now) + 2) % 4
+          and pgque.scheduled_run_segment(run_at) = (pgque.scheduled_run_segment(now) + 2) % 4`,
     );
     expect(rows).toEqual([{ lost: 0 }]);
   });
@@ -116,12 +116,12 @@ describe("the ring of firings", () => {
     await a.query("commit");
     expect(xid).toEqual([{ id: null }]);
     await a.query(
-      `create or replace function pgque.firing_segment(fire_at timestamptz) returns int language sql immutable
-        return case when fire_at > clock_timestamp() - interval '1 s' then 2 when fire_at > clock_timestamp() - interval '1 hour' then 0 else 3 end`,
+      `create or replace function pgque.scheduled_run_segment(run_at timestamptz) returns int language sql immutable
+        return case when run_at > clock_timestamp() - interval '1 s' then 2 when run_at > clock_timestamp() - interval '1 hour' then 0 else 3 end`,
     );
-    await fire(a, await timeAgo(a, "1 minute"));
+    await run(a, await timeAgo(a, "1 minute"));
     expect(await maintain(a)).toBeGreaterThan(0);
-    const { rows } = await a.query("select pg_relation_size('pgque.firing_0')::int as bytes");
+    const { rows } = await a.query("select pg_relation_size('pgque.scheduled_run_0')::int as bytes");
     expect(rows).toEqual([{ bytes: 0 }]);
   });
 });

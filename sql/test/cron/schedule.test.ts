@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import type pg from "pg";
 import { freshDatabase, type TestDatabase } from "../../../test/support/database.ts";
 import { makeQueue } from "../support/queue.ts";
-import { fire, schedule, timeAgo } from "./support.ts";
+import { run, schedule, timeAgo } from "./support.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -30,11 +30,11 @@ describe("a schedule", () => {
         type: "default",
         payload: "wake up",
         options: {},
-        missed: 1,
+        catch_up: 1,
         enabled: true,
         created_at: expect.any(Date),
         changed_at: expect.any(Date),
-        last_fired_at: null,
+        last_run_at: null,
       },
     ]);
     expect(await schedule(a), "just like that").toBe(0);
@@ -76,15 +76,15 @@ describe("a schedule", () => {
     expect(await list()).toEqual([]);
   });
 
-  test("says when it was fired last, also after it was made anew", async () => {
+  test("says when it was run last, also after it was made anew", async () => {
     await schedule(a);
     const [earlier, later] = [await timeAgo(a, "2 hours"), await timeAgo(a, "1 hour")];
-    await fire(a, later);
-    await fire(a, earlier);
+    await run(a, later);
+    await run(a, earlier);
     await a.query("select pgque.unschedule('s')");
     await schedule(a);
-    expect(await list()).toMatchObject([{ last_fired_at: new Date(later) }]);
-    expect(await fire(a, later)).toBeNull();
+    expect(await list()).toMatchObject([{ last_run_at: new Date(later) }]);
+    expect(await run(a, later)).toBeNull();
   });
 });
 
@@ -94,10 +94,10 @@ describe("what cannot be", () => {
     [{ time_zone: 1 }, "expected time_zone to be a string, got: 1"],
     [{ time_zone: null }, "expected time_zone to be a string, got: null"],
     [{ enabled: "yes" }, 'expected enabled to be a boolean, got: "yes"'],
-    [{ missed: "once" }, 'expected missed to be a number, got: "once"'],
-    [{ missed: -1 }, "expected missed to be an integer from 0 to 1440, got: -1"],
-    [{ missed: 1.5 }, "expected missed to be an integer from 0 to 1440, got: 1.5"],
-    [{ missed: 1441 }, "expected missed to be an integer from 0 to 1440, got: 1441"],
+    [{ catch_up: "once" }, 'expected catch_up to be a number, got: "once"'],
+    [{ catch_up: -1 }, "expected catch_up to be an integer from 0 to 1440, got: -1"],
+    [{ catch_up: 1.5 }, "expected catch_up to be an integer from 0 to 1440, got: 1.5"],
+    [{ catch_up: 1441 }, "expected catch_up to be an integer from 0 to 1440, got: 1441"],
     [{ type: null }, "expected type to be a string, got: null"],
     [{ delay: 1 }, "unknown option of a schedule: 'delay'"],
     [{ headers: [] }, "expected headers to be a JSON object, got: []"],
@@ -127,19 +127,19 @@ describe("what cannot be", () => {
 
   test.each([
     ["schedule not found: 'nobody'", "nobody", "0"],
-    ["expected fire_at to be at most 1 day ago", "s", "24 hours 1 minute"],
-    ["expected fire_at to have come", "s", "-2 minutes"],
+    ["expected run_at to be at most 1 day ago", "s", "24 hours 1 minute"],
+    ["expected run_at to have come", "s", "-2 minutes"],
   ])("%s", async (message, name, ago) => {
     await schedule(a);
-    await expect(fire(a, await timeAgo(a, ago), name)).rejects.toMatchObject({
+    await expect(run(a, await timeAgo(a, ago), name)).rejects.toMatchObject({
       code: "PQ004",
       message: expect.stringContaining(message),
       hint: expect.any(String),
     });
   });
 
-  test.each(["2026-01-01T00:00:00.5Z", "infinity", "-infinity", null, "290000-01-01"])("fire_at %s", async (at) => {
+  test.each(["2026-01-01T00:00:00.5Z", "infinity", "-infinity", null, "290000-01-01"])("run_at %s", async (at) => {
     await schedule(a);
-    await expect(fire(a, at as string)).rejects.toMatchObject({ code: "PQ004", hint: expect.any(String) });
+    await expect(run(a, at as string)).rejects.toMatchObject({ code: "PQ004", hint: expect.any(String) });
   });
 });

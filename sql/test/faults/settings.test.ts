@@ -53,7 +53,7 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
     time_zone: "Europe/Berlin",
     headers: { b: hostile },
   });
-  await call("fire_schedule($1, date_trunc('second', clock_timestamp()) - make_interval(mins => $2))", hostile, ++days);
+  await call("run_schedule($1, date_trunc('second', clock_timestamp()) - make_interval(mins => $2))", hostile, ++days);
   await call("find_message('q', $1)", got.message_id);
   await call("deliver_delayed('q', within => '1 day')");
   const dead = (await call("receive_messages('q', 'c', max_messages => 1)")) as {
@@ -97,7 +97,7 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
   return [...said, rows[0]];
 }
 
-/** A time of a schedule's name is fired once, so each day fires another. */
+/** A time of a schedule's name is run once, so each day runs another. */
 let days = 0;
 const usual = await day(await database.connect(), "pgque");
 

@@ -185,21 +185,21 @@ async function delayed({ value }: Session): Promise<State> {
   };
 }
 
-/** One of whose times has been fired, and the next is due. */
+/** One of whose times has been run, and the next is due. */
 async function scheduled(session: Session): Promise<State> {
   const { value } = session;
-  const fire = (seconds: number): Promise<unknown> =>
-    value("pgque.fire_schedule('s', $1::timestamptz + make_interval(secs => $2))", at, seconds);
-  await value("pgque.schedule('s', 'q', '* * * * * *', 'fired'::text)");
+  const run = (seconds: number): Promise<unknown> =>
+    value("pgque.run_schedule('s', $1::timestamptz + make_interval(secs => $2))", at, seconds);
+  await value("pgque.schedule('s', 'q', '* * * * * *', 'run'::text)");
   const at = await value("date_trunc('second', clock_timestamp())");
-  expect(await fire(0)).not.toBeNull();
-  expect(await payloads(session, "q")).toEqual(["fired"]);
+  expect(await run(0)).not.toBeNull();
+  expect(await payloads(session, "q")).toEqual(["run"]);
   return {
-    comes: [["fired", 1]],
+    comes: [["run", 1]],
     check: async () => {
-      expect(await fire(0)).toBeNull();
-      expect(await fire(1)).not.toBeNull();
-      expect(await fire(1)).toBeNull();
+      expect(await run(0)).toBeNull();
+      expect(await run(1)).not.toBeNull();
+      expect(await run(1)).toBeNull();
     },
   };
 }

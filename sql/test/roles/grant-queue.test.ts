@@ -146,7 +146,7 @@ test("nor in nobody's: a subquery without rows is a null that no check sees", as
   const nobody = "caller => (select null::pgque.caller where false)";
   for (const call of [
     `create_queue('mine', ${nobody})`,
-    `fire_schedule('s', date_trunc('minute', now()), ${nobody})`,
+    `run_schedule('s', date_trunc('minute', now()), ${nobody})`,
     `subscribe('q', 'd', ${nobody})`,
   ])
     await expect(app.query(`select pgque.${call}`), call).rejects.toEqual(denied);

@@ -100,7 +100,7 @@ async function live(name: string, role: string): Promise<void> {
   expect(await one("nack($1, $2::bigint[], '0 s', $3)", batch, ids, name)).toBe(2);
   await client.query("reset role");
   expect(await one("schedule($1, $1, '* * * * *', $1::text, $2)", name, { type: name, key: name })).toBe(1);
-  expect(await one("fire_schedule($1, date_trunc('second', clock_timestamp()))", name)).not.toBeNull();
+  expect(await one("run_schedule($1, date_trunc('second', clock_timestamp()))", name)).not.toBeNull();
   expect(await value("select name from pgque.schedules($1)", [name])).toBe(name);
   expect(await value("select reason from pgque.dead_letters($1, consumer => $1, type_name => $1)", [name])).toBe(name);
   expect(await value("select key from pgque.peek($1, $1)", [name])).toBe(name);

@@ -39,7 +39,7 @@ const viewers: Role[] = ["pgque_viewer", ...readers];
 const admins: Role[] = ["pgque_admin"];
 
 const calls: [allowed: Role[], ...calls: string[]][] = [
-  [users, "fire_schedule('s', date_trunc('second', clock_timestamp()))"],
+  [users, "run_schedule('s', date_trunc('second', clock_timestamp()))"],
   [
     everybody,
     "version()",

@@ -34,12 +34,12 @@ test("headers of 64 KiB are sent, larger ones are refused by every way to send",
   }
 });
 
-test("a schedule is refused whose firing would have headers that are too large", async () => {
+test("a schedule is refused whose scheduled run would have headers that are too large", async () => {
   const schedule = (headers: object) =>
     client.query("select pgque.schedule('nightly', 'q', '* * * * *', 'p'::text, $1)", [{ headers }]);
   await expect(schedule(headersOf(65_536))).rejects.toMatchObject({ code: "PQ004" });
   await schedule(headersOf(65_000));
-  const { rows } = await client.query("select pgque.fire_schedule('nightly', date_trunc('minute', now())) as id");
+  const { rows } = await client.query("select pgque.run_schedule('nightly', date_trunc('minute', now())) as id");
   expect(rows[0].id).not.toBeNull();
 });
 

@@ -114,7 +114,7 @@ async function everyFeature(client: pg.Client, round: number): Promise<void> {
   ])
     await client.query("select pgque.send('q', 't', 'x', $1)", [{ dedupe_key: key, delay, key: "k", dedupe_ttl: 60 }]);
   await client.query("select pgque.send_batch('p', 't', $1::text[], null, $2)", [payloads, { priority: round }]);
-  await client.query("select pgque.fire_schedule('s', date_trunc('second', clock_timestamp()) - $1 * interval '1 s')", [
+  await client.query("select pgque.run_schedule('s', date_trunc('second', clock_timestamp()) - $1 * interval '1 s')", [
     round,
   ]);
 

@@ -53,7 +53,7 @@ const keyOf = async (purpose: string, consumer?: string): Promise<string> => {
 };
 const ofQueue = new Set(["maintain", "subscribe", "idle", "cursor"]);
 
-test.each(["cursor", "maintain", "subscribe", "idle", "registry", "delayed", "heartbeat", "dedupe", "firings"])(
+test.each(["cursor", "maintain", "subscribe", "idle", "registry", "delayed", "heartbeat", "dedupe", "schedule"])(
   "whoever holds the lock %s for long is named, and nobody else",
   async (purpose) => {
     const key = await keyOf(purpose, purpose === "cursor" ? "c" : undefined);

@@ -61,7 +61,10 @@ test("a schema that was copied row by row is not this cluster's", async () => {
 
 test.each([
   ["a heartbeat", "update pgque.heartbeat set written_at = written_at + interval '1 hour'"],
-  ["a firing", "insert into pgque.firing values (0, 's', '2030-01-01', clock_timestamp() + interval '1 hour')"],
+  [
+    "a scheduled run",
+    "insert into pgque.scheduled_run values (0, 's', '2030-01-01', clock_timestamp() + interval '1 hour')",
+  ],
   [
     "a pointer",
     "select setval('pgque.segment_pointer_1', pg_sequence_last_value('pgque.segment_pointer_1') + (3600000::bigint << 10))",

@@ -87,7 +87,7 @@ async function moveSchedules(queue: Queue): Promise<number> {
       throw new Error(`expected a pattern of ${key}, found \`every\`: set a cron schedule for it`);
     await pgque.schedules.set(key, queues[queue.name] ?? queue.name, pattern, template?.data ?? {}, {
       timeZone: tz ?? "UTC",
-      missed: "skip",
+      catchUp: "skip",
     });
     await queue.removeJobScheduler(key);
   }

@@ -88,6 +88,6 @@ async function set({ name, key, kind, cron, timezone, data, missed }: Schedule):
   if (kind !== "cron")
     throw new Error(`expected cron schedules, found an rrule of ${name}: set a cron schedule for it`);
   const queue: Queue = queues[name as keyof typeof queues];
-  const options = { timeZone: timezone ?? "UTC", missed: missed ?? "skip" } as const;
+  const options = { timeZone: timezone ?? "UTC", catchUp: missed ?? "skip" } as const;
   await pgque.on(client).schedules.set(key === "" ? name : `${name} ${key}`, queue, cron, data, options);
 }

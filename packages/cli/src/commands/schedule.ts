@@ -1,4 +1,4 @@
-import type { Missed, Schedule, ScheduleOptions } from "@pgque/client";
+import type { CatchUp, Schedule, ScheduleOptions } from "@pgque/client";
 import { Command, InvalidArgumentError } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
@@ -17,7 +17,7 @@ import { shortened, showTime } from "../output/text.ts";
 interface Flags extends DatabaseFlags, JsonFlags {}
 
 const examples = `
-A schedule sends its message at the times that a cron expression names. Workers of its queue fire it, each time once.
+A schedule sends its message at the times that a cron expression names. Workers of its queue run it, each time once.
 
 Examples:
   pgque schedule set nightly reports "30 2 * * *" '{"kind": "daily"}' --time-zone Europe/Berlin
@@ -39,7 +39,7 @@ function named(name: string): Command {
   return withDatabase(withJson(new Command(name).argument("<name>")));
 }
 
-interface SetFlags extends Flags, Pick<ScheduleOptions, "timeZone" | "type" | "priority" | "key" | "missed"> {}
+interface SetFlags extends Flags, Pick<ScheduleOptions, "timeZone" | "type" | "priority" | "key" | "catchUp"> {}
 
 function set(): Command {
   return named("set")
@@ -50,7 +50,7 @@ function set(): Command {
     .option("--type <type>", "of the messages (default: default)")
     .option("--priority <n>", "of the messages, on a queue with --priorities", integer)
     .option("--key <key>", "of the messages, on a queue with --partitions")
-    .option("--missed <what>", "times that nobody fired: skip, once, or how many of them (default: once)", missed)
+    .option("--catch-up <what>", "times that nobody run: skip, once, or how many of them (default: once)", readCatchUp)
     .description("Create a schedule, or make the one of that name what is said here.")
     .addHelpText(
       "after",
@@ -59,13 +59,13 @@ What is not named takes its default. One that is paused stays so.
 
 Examples:
   pgque schedule set nightly reports "30 2 * * *" '{"kind": "daily"}' --time-zone Europe/Berlin
-  pgque schedule set pulse health "*/10 * * * * *" --missed skip`,
+  pgque schedule set pulse health "*/10 * * * * *" --catch-up skip`,
     )
     .action(async (name: string, queue: string, cron: string, text: string, flags: SetFlags) => {
       const payload = payloadOf(text);
-      const { timeZone = "UTC", type, priority, key, missed: missing } = flags;
+      const { timeZone = "UTC", type, priority, key, catchUp } = flags;
       await timesOf(cron, timeZone, 1);
-      const options = given({ timeZone, type, priority, key, missed: missing });
+      const options = given({ timeZone, type, priority, key, catchUp });
       const changed = await withPgque(flags, "admin", ({ schedules }) =>
         schedules.set(name, queue, cron, payload, options),
       );
@@ -77,7 +77,7 @@ Examples:
     });
 }
 
-function missed(text: string): Missed {
+function readCatchUp(text: string): CatchUp {
   if (text === "skip" || text === "once") return text;
   if (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 1440) return { all: Number(text) };
   throw new InvalidArgumentError(`Expected skip, once or a number from 1 to 1440, got: ${JSON.stringify(text)}.`);
@@ -96,8 +96,8 @@ const columns: Column<ScheduleRecord>[] = [
   { head: "queue", cell: ({ queue }) => queue },
   { head: "cron", cell: ({ cron }) => cron },
   { head: "time zone", cell: ({ timeZone }) => timeZone },
-  { head: "missed", cell: (row) => (typeof row.missed === "object" ? `last ${row.missed.all}` : row.missed) },
-  { head: "last fired", cell: ({ lastFiredAt }) => showTime(lastFiredAt) },
+  { head: "catch up", cell: (row) => (typeof row.catchUp === "object" ? `last ${row.catchUp.all}` : row.catchUp) },
+  { head: "last run", cell: ({ lastRunAt }) => showTime(lastRunAt) },
   { head: "payload", cell: ({ payload }) => shortened(json(payload, 0), 40) },
   { head: "state", cell: ({ paused }) => (paused ? "paused" : "") },
 ];
@@ -121,7 +121,7 @@ interface NextFlags extends Flags {
   count?: number;
 }
 
-interface Firing {
+interface NextRun {
   schedule: string;
   queue: string;
   at: Date;
@@ -129,26 +129,26 @@ interface Firing {
 
 function next(): Command {
   return withDatabase(withJson(new Command("next").argument("[name]", "only of this schedule")))
-    .description("Show when schedules fire next. Those that are paused do not.")
+    .description("Show when schedules run next. Those that are paused do not.")
     .option("--count <n>", "so many times (default: 5)", integer)
     .addHelpText("after", "\nExamples:\n  pgque schedule next\n  pgque schedule next nightly --count 30")
     .action(async (name: string | undefined, flags: NextFlags) => {
       const { count = 5 } = flags;
       const found = await withPgque(flags, "viewer", ({ schedules }) => schedules.list());
       const wanted = name === undefined ? found : [only(found, name)];
-      const times: Firing[] = [];
+      const times: NextRun[] = [];
       for (const { name: schedule, queue, cron, timeZone, enabled } of wanted) {
         if (!enabled) continue;
         for (const at of await timesOf(cron, timeZone, count)) times.push({ schedule, queue, at });
       }
-      const firings = times.sort((one, other) => one.at.getTime() - other.at.getTime()).slice(0, count);
-      const shown: Column<Firing>[] = [
+      const runs = times.sort((one, other) => one.at.getTime() - other.at.getTime()).slice(0, count);
+      const shown: Column<NextRun>[] = [
         { head: "at", cell: ({ at }) => showTime(at) },
         { head: "schedule", cell: ({ schedule }) => schedule },
         { head: "queue", cell: ({ queue }) => queue },
       ];
       const paused = name !== undefined && wanted.every(({ enabled }) => !enabled);
-      await printList(flags, shown, firings, paused ? "It is paused." : "No schedule will fire.");
+      await printList(flags, shown, runs, paused ? "It is paused." : "No schedule will run.");
     });
 }
 
@@ -183,7 +183,7 @@ function run(): Command {
     .addHelpText(
       "after",
       `
-What has been fired for a time, by a worker or by hand, is not sent again for it: that is said, and no failure.
+What has been run for a time, by a worker or by hand, is not sent again for it: that is said, and no failure.
 
 Examples:
   pgque schedule run nightly
@@ -197,11 +197,11 @@ Examples:
             `expected schedule ${JSON.stringify(name)} to be enabled, it is paused. \`pgque schedule resume\` enables it`,
           );
         }
-        return schedules.fire(name, at);
+        return schedules.run(name, at);
       });
       const sentence =
         id === null
-          ? `It was fired for ${showTime(at)} before: nothing was sent.`
+          ? `It was run for ${showTime(at)} before: nothing was sent.`
           : `Sent message ${id}, for ${showTime(at)}.`;
       await printResult(flags, { schedule: name, at, messageId: id }, sentence);
     });
@@ -209,7 +209,7 @@ Examples:
 
 function pause(): Command {
   return named("pause")
-    .description("Keep a schedule, and let it not fire.")
+    .description("Keep a schedule, and let it not run.")
     .addHelpText("after", "\nExamples:\n  pgque schedule pause nightly")
     .action(async (name: string, flags: Flags) => {
       const changed = await withPgque(flags, "admin", ({ schedules }) => schedules.pause(name));
@@ -223,7 +223,7 @@ function pause(): Command {
 
 function resume(): Command {
   return named("resume")
-    .description("Go on with what pause stopped. What becomes of the times in between says its --missed.")
+    .description("Go on with what pause stopped. What becomes of the times in between says its --catch-up.")
     .addHelpText("after", "\nExamples:\n  pgque schedule resume nightly")
     .action(async (name: string, flags: Flags) => {
       const changed = await withPgque(flags, "admin", ({ schedules }) => schedules.resume(name));

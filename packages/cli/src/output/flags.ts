@@ -36,7 +36,7 @@ export function sqlAsFlags(text: string): string {
         (found, before: string, name: string) => `${before} --${name}${found.endsWith("= ") ? " " : ""}`,
       )
       .replace(/^expected (after|priority) /, "expected --$1 ")
-      .replace(/^expected fire_at /, "expected --at ")
+      .replace(/^expected run_at /, "expected --at ")
       .replace(/^expected cron /, "expected the cron expression ")
       .replace(/^(unsupported Unicode escape sequence|invalid input syntax for type json).*/s, unstorable)
       .replace(

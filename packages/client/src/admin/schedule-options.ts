@@ -1,6 +1,6 @@
 import type { Headers } from "../receive/message.ts";
 import { sendChecks } from "../send/send-options.ts";
-import { missed, type Missed } from "./missed.ts";
+import { catchUp, type CatchUp } from "./catch-up.ts";
 import { boolean, callChecks, text, type CallOptions, type Check } from "../validation/options.ts";
 
 /** When a schedule means, and what it sends beside its payload. */
@@ -9,15 +9,15 @@ export interface ScheduleOptions extends CallOptions {
   timeZone?: string | undefined;
   /** Of the messages; one of its types on a queue that names them. Default: `default`. */
   type?: string | undefined;
-  /** Sent with every message, beside its own `schedule` and `fire_at`. Default: none. */
+  /** Sent with every message, beside its own `schedule` and `run_at`. Default: none. */
   headers?: Headers | undefined;
   /** On a queue with `priorities`. Default: the queue's, or 0. */
   priority?: number | undefined;
   /** On a queue with `partitions`. Default: none. */
   key?: string | undefined;
-  /** What becomes of the times that nobody fired because no worker ran: `"skip"`, `"once"` (the latest), `{ all: n }` (the latest n). Default: `"once"`. */
-  missed?: Missed | undefined;
-  /** False: it is kept, and does not fire. Default: as it was; true for a new one. */
+  /** What becomes of the times that nobody ran because no worker ran: `"skip"`, `"once"` (the latest), `{ all: n }` (the latest n). Default: `"once"`. */
+  catchUp?: CatchUp | undefined;
+  /** False: it is kept, and does not run. Default: as it was; true for a new one. */
   enabled?: boolean | undefined;
 }
 
@@ -33,13 +33,13 @@ export interface Schedule {
   headers: Headers;
   priority: number | null;
   key: string | null;
-  /** What becomes of the times that nobody fired; `{ all: 1 }` reads `"once"`, which is the same. */
-  missed: Missed;
+  /** What becomes of the times that nobody ran; `{ all: 1 }` reads `"once"`, which is the same. */
+  catchUp: CatchUp;
   enabled: boolean;
   createdAt: Date;
   changedAt: Date;
-  /** The latest of its times that was fired; null when none was. */
-  lastFiredAt: Date | null;
+  /** The latest of its times that was run; null when none was. */
+  lastRunAt: Date | null;
 }
 
 export const scheduleChecks: Record<keyof ScheduleOptions, Check> = {
@@ -48,7 +48,7 @@ export const scheduleChecks: Record<keyof ScheduleOptions, Check> = {
   headers: sendChecks.headers,
   priority: sendChecks.priority,
   key: sendChecks.key,
-  missed,
+  catchUp,
   enabled: boolean,
   ...callChecks,
 };

@@ -16,10 +16,10 @@ import {
   text,
   type CallOptions,
 } from "../validation/options.ts";
-import { missedCount } from "./missed.ts";
+import { catchUpCount } from "./catch-up.ts";
 import { scheduleChecks, type Schedule, type ScheduleOptions } from "./schedule-options.ts";
 
-/** Messages that are sent again and again. Workers fire them: of all workers that see one of its times come, one sends the message. */
+/** Messages that are sent again and again. Workers run them: of all workers that see one of its times come, one sends the message. */
 export class Schedules {
   readonly #db: Connection;
 
@@ -33,7 +33,7 @@ export class Schedules {
    * the role may receive from the queue.
    *
    * @param name any Unicode, 1 to 57 bytes of UTF-8
-   * @param cron five fields, or six with seconds, at most 200 bytes; read by whoever fires it
+   * @param cron five fields, or six with seconds, at most 200 bytes; read by whoever runs it
    * @param payload sent every time; checked by the queue's schema
    * @returns true when it is new or has changed
    * @throws PgqueError PAYLOAD_INVALID, PAYLOAD_NOT_JSON, INVALID_ARGUMENT, ACCESS_DENIED
@@ -55,7 +55,7 @@ export class Schedules {
       ...problemsOf(given, scheduleChecks),
       typeProblem(target, given?.type),
     ]);
-    const { timeZone, type = defaultType, missed, enabled, priority, key, headers, signal } = given;
+    const { timeZone, type = defaultType, catchUp, enabled, priority, key, headers, signal } = given;
     const [json = ""] = await untilAborted(encodePayloads(target, type, [payload]), signal);
     const { headers: ownHeaders, priority: ownPriority, key: ownKey } = target.defaults;
     const defaults = { headers: ownHeaders, priority: ownPriority, key: ownKey };
@@ -64,7 +64,7 @@ export class Schedules {
     const words = JSON.stringify({
       time_zone: timeZone,
       type,
-      missed: missed === undefined ? undefined : missedCount(missed),
+      catch_up: catchUp === undefined ? undefined : catchUpCount(catchUp),
       enabled,
       headers: sent.headers,
       priority: sent.priority,
@@ -74,7 +74,7 @@ export class Schedules {
   }
 
   /**
-   * The schedule is kept and does not fire until it is resumed. The role needs `<schema>_admin`.
+   * The schedule is kept and does not run until it is resumed. The role needs `<schema>_admin`.
    *
    * @returns false when it was paused already
    * @throws PgqueError INVALID_ARGUMENT when there is none
@@ -87,7 +87,7 @@ export class Schedules {
   }
 
   /**
-   * Goes on with what `pause` stopped. What became of the times in between says its `missed`. The role needs `<schema>_admin`.
+   * Goes on with what `pause` stopped. What became of the times in between says its `catchUp`. The role needs `<schema>_admin`.
    *
    * @returns false when it was not paused
    * @throws PgqueError INVALID_ARGUMENT when there is none
@@ -115,7 +115,7 @@ export class Schedules {
    * Every schedule, or those of one queue, by name: of queues that the role may receive from.
    *
    * @example
-   * for (const { name, cron, lastFiredAt } of await pgque.schedules.list()) console.log(name, cron, lastFiredAt);
+   * for (const { name, cron, lastRunAt } of await pgque.schedules.list()) console.log(name, cron, lastRunAt);
    */
   async list(queue?: QueueRef, options: CallOptions = {}): Promise<Schedule[]> {
     refuse("schedules.list", problemsOf(options, callChecks));
@@ -126,22 +126,22 @@ export class Schedules {
   /**
    * Sends the message of a schedule for one of its times, unless somebody has. Workers do it; by hand, to make good what was missed.
    *
-   * @param fireAt a whole second, at most a day ago and a minute ahead
-   * @returns the id of the message; null when it was fired for that time before, or is not enabled
+   * @param runAt a whole second, at most a day ago and a minute ahead
+   * @returns the id of the message; null when it was run for that time before, or is not enabled
    * @throws PgqueError INVALID_ARGUMENT for another time, or a schedule that does not exist
    * @example
    * await pgque.schedules.set("hourly", orders, "0 * * * *", { orderId: 1 });
-   * await pgque.schedules.fire("hourly", new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000));
+   * await pgque.schedules.run("hourly", new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000));
    */
-  async fire(name: string, fireAt: Date, options: CallOptions = {}): Promise<bigint | null> {
-    refuse("schedules.fire", [
+  async run(name: string, runAt: Date, options: CallOptions = {}): Promise<bigint | null> {
+    refuse("schedules.run", [
       nameCheck("name", name),
-      fireAt instanceof Date && !Number.isNaN(fireAt.getTime())
+      runAt instanceof Date && !Number.isNaN(runAt.getTime())
         ? undefined
-        : `expected \`fireAt\` to be a valid Date, got: ${show(fireAt)}`,
+        : `expected \`runAt\` to be a valid Date, got: ${show(runAt)}`,
       ...problemsOf(options, callChecks),
     ]);
-    return queries.fireSchedule(this.#db, name, fireAt, options.signal);
+    return queries.runSchedule(this.#db, name, runAt, options.signal);
   }
 
   async #enable(name: string, enabled: boolean, { signal }: CallOptions): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Schedule } from "../admin/schedule-options.ts";
 import type { Connection } from "../connection/connection.ts";
-import { missedOf } from "../admin/missed.ts";
+import { catchUpOf } from "../admin/catch-up.ts";
 import { date, epochMs, jsonOrText, orNull } from "./values.ts";
 
 /** `options`: a JSON text. */
@@ -35,7 +35,7 @@ export async function enableSchedule(
       select ${s}.schedule(
                name => s.name, queue => s.queue_name, cron => s.cron, payload => s.payload,
                options => s.options || jsonb_build_object(
-                 'time_zone', s.time_zone, 'type', s.type, 'missed', s.missed, 'enabled', $2::text::boolean
+                 'time_zone', s.time_zone, 'type', s.type, 'catch_up', s.catch_up, 'enabled', $2::text::boolean
                )
              )::text as value
         from ${s}.schedules() s
@@ -50,8 +50,8 @@ export async function enableSchedule(
 export async function listSchedules(db: Connection, queue: string | null, signal?: AbortSignal): Promise<Schedule[]> {
   const rows = await db.rows(
     (s) => `
-      select name, queue_name, cron, time_zone, type, payload, options::text, missed::text, enabled::text, ${epochMs("created_at")} as created_ms,
-             ${epochMs("changed_at")} as changed_ms, ${epochMs("last_fired_at")} as fired_ms
+      select name, queue_name, cron, time_zone, type, payload, options::text, catch_up::text, enabled::text, ${epochMs("created_at")} as created_ms,
+             ${epochMs("changed_at")} as changed_ms, ${epochMs("last_run_at")} as run_ms
         from ${s}.schedules(queue => $1)`,
     [queue],
     { ...(queue !== null && { queue }), idempotent: true, signal },
@@ -68,24 +68,24 @@ export async function listSchedules(db: Connection, queue: string | null, signal
       headers,
       priority,
       key,
-      missed: missedOf(Number(row["missed"])),
+      catchUp: catchUpOf(Number(row["catch_up"])),
       enabled: row["enabled"] === "true",
       createdAt: date(row["created_ms"]),
       changedAt: date(row["changed_ms"]),
-      lastFiredAt: orNull(row["fired_ms"], date),
+      lastRunAt: orNull(row["run_ms"], date),
     };
   });
 }
 
-export async function fireSchedule(
+export async function runSchedule(
   db: Connection,
   name: string,
-  fireAt: Date,
+  runAt: Date,
   signal?: AbortSignal,
 ): Promise<bigint | null> {
   const id = await db.value(
-    (s) => `select ${s}.fire_schedule(name => $1, fire_at => $2::text::timestamptz)::text as value`,
-    [name, fireAt.toISOString()],
+    (s) => `select ${s}.run_schedule(name => $1, run_at => $2::text::timestamptz)::text as value`,
+    [name, runAt.toISOString()],
     { idempotent: true, signal },
   );
   return orNull(id, (value) => BigInt(String(value)));

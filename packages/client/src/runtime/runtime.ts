@@ -193,7 +193,7 @@ export class Runtime {
   }
 
   /**
-   * Gives back what no queue needs any more, of heartbeats, dedupe keys, firings and delayed messages: the last part of maintenance.
+   * Gives back what no queue needs any more, of heartbeats, dedupe keys, runs and delayed messages: the last part of maintenance.
    *
    * @returns how many things were done
    * @example

@@ -34,23 +34,23 @@ test("a schedule is declared at every start, and changed when it differs", async
       headers: { source: "cron" },
       priority: 2,
       key: null,
-      missed: "once",
+      catchUp: "once",
       enabled: true,
       createdAt: expect.any(Date),
       changedAt: expect.any(Date),
-      lastFiredAt: null,
+      lastRunAt: null,
     },
   ]);
 });
 
-test("it fires once for each of its times", async () => {
-  const [first, second] = await Promise.all([1, 2].map(() => pgque.schedules.fire("nightly ☾", now)));
+test("it runs once for each of its times", async () => {
+  const [first, second] = await Promise.all([1, 2].map(() => pgque.schedules.run("nightly ☾", now)));
   expect([first, second].filter((id) => id === null)).toHaveLength(1);
   await using batch = await pgque.receive(reports);
   const [message] = batch.messages;
   expect(message).toMatchObject({ id: first ?? second, type: "daily", payload: { kind: "all" }, priority: 2 });
   expect(message?.headers).toMatchObject({ source: "cron", schedule: "nightly ☾" });
-  expect(await pgque.schedules.list(reports)).toMatchObject([{ lastFiredAt: now }]);
+  expect(await pgque.schedules.list(reports)).toMatchObject([{ lastRunAt: now }]);
   await batch.ack();
 });
 
@@ -59,16 +59,16 @@ test("what was switched off stays off when it is declared again", async () => {
     pgque.schedules.set("weekly", reports, "0 0 * * 1", { week: 1 }, { type: "weekly", enabled });
   await declare(false);
   expect(await declare()).toBe(false);
-  expect(await pgque.schedules.fire("weekly", now)).toBeNull();
+  expect(await pgque.schedules.run("weekly", now)).toBeNull();
   expect(await declare(true)).toBe(true);
-  expect(await pgque.schedules.fire("weekly", now)).toBeTypeOf("bigint");
+  expect(await pgque.schedules.run("weekly", now)).toBeTypeOf("bigint");
 });
 
 test("what becomes of missed times is stored with it, and is `once` where nothing is said", async () => {
-  const declare = async (missed?: unknown): Promise<unknown> => {
-    const options = { type: "weekly", missed: missed as "skip" } as const;
+  const declare = async (catchUp?: unknown): Promise<unknown> => {
+    const options = { type: "weekly", catchUp: catchUp as "skip" } as const;
     await pgque.schedules.set("weekly", reports, "0 0 * * 1", { week: 1 }, options);
-    return (await pgque.schedules.list()).find(({ name }) => name === "weekly")?.missed;
+    return (await pgque.schedules.list()).find(({ name }) => name === "weekly")?.catchUp;
   };
   expect([await declare("skip"), await declare({ all: 3 }), await declare({ all: 1 }), await declare()]).toEqual([
     "skip",
@@ -78,7 +78,7 @@ test("what becomes of missed times is stored with it, and is `once` where nothin
   ]);
   for (const wrong of ["twice", { all: 0 }, { all: 1441 }, null, 2]) {
     expect((await failure(declare(wrong))).message).toContain(
-      'expected `missed` to be "skip", "once" or { all: 1 to 1440 }',
+      'expected `catchUp` to be "skip", "once" or { all: 1 to 1440 }',
     );
   }
 });
@@ -96,19 +96,19 @@ test("what it could not send is refused when it is declared", async () => {
   expect((await set("", { kind: "x" }, { type: "daily" })).code).toBe("INVALID_ARGUMENT");
   const zone = await set("0 3 * * *", { kind: "x" }, { type: "daily", timeZone: "Mars/Olympus" });
   expect([zone.code, zone.message]).toEqual(["INVALID_ARGUMENT", expect.stringContaining("Mars/Olympus")]);
-  expect((await failure(pgque.schedules.fire("nightly ☾", new Date("x")))).code).toBe("INVALID_OPTION");
-  expect((await failure(pgque.schedules.fire("nightly ☾", new Date(0)))).code).toBe("INVALID_ARGUMENT");
-  expect((await failure(pgque.schedules.fire("no such schedule", now))).code).toBe("INVALID_ARGUMENT");
+  expect((await failure(pgque.schedules.run("nightly ☾", new Date("x")))).code).toBe("INVALID_OPTION");
+  expect((await failure(pgque.schedules.run("nightly ☾", new Date(0)))).code).toBe("INVALID_ARGUMENT");
+  expect((await failure(pgque.schedules.run("no such schedule", now))).code).toBe("INVALID_ARGUMENT");
 });
 
 test("a schedule is paused and resumed, and stays what it is", async () => {
   const notes = defineQueue("notes");
   await pgque.ensure(notes);
-  const options = { headers: { a: 1 }, timeZone: "Asia/Tokyo", missed: { all: 3 }, type: "note" };
+  const options = { headers: { a: 1 }, timeZone: "Asia/Tokyo", catchUp: { all: 3 }, type: "note" };
   await pgque.schedules.set("pausing", notes, "0 * * * *", { text: "☾" }, options);
   const [before] = await pgque.schedules.list(notes);
   expect([await pgque.schedules.pause("pausing"), await pgque.schedules.pause("pausing")]).toEqual([true, false]);
-  expect(await pgque.schedules.fire("pausing", now)).toBeNull();
+  expect(await pgque.schedules.run("pausing", now)).toBeNull();
   expect([await pgque.schedules.resume("pausing"), await pgque.schedules.resume("pausing")]).toEqual([true, false]);
   expect(await pgque.schedules.list(notes)).toEqual([{ ...before, changedAt: expect.any(Date) }]);
   expect(await failure(pgque.schedules.pause("nobody's"))).toMatchObject({

@@ -6,8 +6,8 @@ type Value = string | number | { all: number };
 /** Options by name, each with the column at which it stands. */
 export type CrontabOptions = ReadonlyMap<string, { column: number; value: Value }>;
 
-/** How many missed times may be made good: as of `missed` elsewhere. */
-export const missedMax = 1440;
+/** How many missed times may be made good: as of `catchUp` elsewhere. */
+export const catchUpMax = 1440;
 
 type Read = (value: string) => Value | undefined;
 
@@ -17,7 +17,7 @@ const text: Read = (value) => (value === "" ? undefined : value);
 const known: Readonly<Record<string, readonly [expected: string, read: Read]>> = {
   id: ["a name", text],
   timeZone: ["a time zone", text],
-  missed: ["skip, once or all:N", readMissed],
+  catchUp: ["skip, once or all:N", readCatchUp],
   fill: ["a period such as 4w3d2h1m30s", readPeriod],
   type: ["a type of message", text],
   priority: ["an integer from 0", (value) => (/^\d+$/.test(value) ? Number(value) : undefined)],
@@ -28,8 +28,8 @@ const known: Readonly<Record<string, readonly [expected: string, read: Read]>> =
 const elsewhere: Readonly<Record<string, string>> = {
   max: "attempts are an option of the queue, `maxRetries`",
   queue: "messages that are to be handled one after the other have a `key`, on a queue with `partitions`",
-  jobKey: "each time is fired once, however many workers there are",
-  jobKeyMode: "each time is fired once, however many workers there are",
+  jobKey: "each time is run once, however many workers there are",
+  jobKeyMode: "each time is run once, however many workers there are",
 };
 
 /** Reads the word after a question mark: `name=value` pairs with `&` between them; `%20` is a space. */
@@ -45,10 +45,10 @@ export function readOptions(line: Line): CrontabOptions {
   }
   const fill = options.get("fill");
   if (fill === undefined) return options;
-  if (options.has("missed")) throw new Misread(fill.column, "expected `fill` or `missed`, got both");
+  if (options.has("catchUp")) throw new Misread(fill.column, "expected `fill` or `catchUp`, got both");
   if (fill.value !== 0) return options;
   options.delete("fill");
-  return options.set("missed", { column: fill.column, value: "skip" });
+  return options.set("catchUp", { column: fill.column, value: "skip" });
 }
 
 function readOption(name: string, encoded: string, column: number): Value {
@@ -71,10 +71,10 @@ function decoded(encoded: string): string {
   }
 }
 
-function readMissed(value: string): Value | undefined {
+function readCatchUp(value: string): Value | undefined {
   if (value === "skip" || value === "once") return value;
   const [, count] = /^all:(\d{1,4})$/.exec(value) ?? [];
-  return count !== undefined && Number(count) >= 1 && Number(count) <= missedMax ? { all: Number(count) } : undefined;
+  return count !== undefined && Number(count) >= 1 && Number(count) <= catchUpMax ? { all: Number(count) } : undefined;
 }
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 };

@@ -1,7 +1,7 @@
 import { PgqueError } from "@pgque/client";
 import type { DeclaredSchedule } from "../schedule/declared.ts";
 import { Times } from "../schedule/times.ts";
-import { missedMax, readOptions, type CrontabOptions } from "./crontab-options.ts";
+import { catchUpMax, readOptions, type CrontabOptions } from "./crontab-options.ts";
 import { Line, Misread } from "./line.ts";
 
 /** A line of a crontab: what a worker of its queue is given as `schedules: { [name]: schedule }`. */
@@ -83,8 +83,8 @@ function scheduled(
   const { fill, ...options } = Object.fromEntries(Array.from(read, ([name, { value }]) => [name, value]));
   try {
     const times = new Times(time.text, options["timeZone"] ?? "UTC");
-    const missed = fill === undefined ? {} : { missed: { all: mostWithin(times, Number(fill)) } };
-    return { ...options, ...missed, cron: time.text };
+    const catchUp = fill === undefined ? {} : { catchUp: { all: mostWithin(times, Number(fill)) } };
+    return { ...options, ...catchUp, cron: time.text };
   } catch (error) {
     const { message } = error as Error;
     const column = message.includes("`timeZone`") ? read.get("timeZone")?.column : undefined;
@@ -94,7 +94,7 @@ function scheduled(
 
 /** How many times come in a period, where they come closest. From a fixed day on: each worker is to find the same. */
 function mostWithin(times: Times, periodMs: number): number {
-  const runs = times.after(Date.UTC(2024, 0, 1), missedMax);
+  const runs = times.after(Date.UTC(2024, 0, 1), catchUpMax);
   let most = 1;
   for (let first = 0, last = 0; last < runs.length; last += 1) {
     while (Number(runs[last]) - Number(runs[first]) >= periodMs && first < last) first += 1;

@@ -54,7 +54,7 @@ export interface WorkerEvents {
   /** It has nothing to do, and looks again and again: nothing wakes it, or its connection for that is not there just now. Told when that changes. */
   polling: Record<string, never>;
   /** It sent the message of a schedule for one of its times; others that came later are not told. */
-  fired: { schedule: string; at: Date; messageId: bigint };
+  scheduleRun: { schedule: string; at: Date; messageId: bigint };
 }
 
 /** The name of something that a worker tells. */
@@ -81,7 +81,7 @@ export const workerEventNames: Readonly<Record<WorkerEventName, true>> = {
   databaseRecovered: true,
   listening: true,
   polling: true,
-  fired: true,
+  scheduleRun: true,
 };
 
 /** Whoever is told. What it returns has no meaning, and what it throws is logged. */

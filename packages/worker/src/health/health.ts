@@ -33,7 +33,7 @@ export interface WorkerHealth extends Load {
   /** False: a part of it has ended though nobody stopped it, and only a restart mends that. */
   isLive: boolean;
   /**
-   * Whether it is running; is answered when it receives, settles, keeps its leases and fires schedules; has connections for its transactional
+   * Whether it is running; is answered when it receives, settles, keeps its leases and runs schedules; has connections for its transactional
    * handlers, and the one on which it is woken: but for the last `lostAfterMs`. Not either when its queue or consumer was dropped.
    */
   isReady: boolean;

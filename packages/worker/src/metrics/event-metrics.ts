@@ -61,7 +61,7 @@ function metricsOf(metricRegistry: MetricRegistry, byType: readonly string[]) {
     invalid: counter("messages_invalid_total", "Messages that do not fit the queue's schema."),
     unknown: counter("messages_unknown_type_total", "Messages of a type that there is no handler for."),
     failures: counter("database_failures_total", "How often a part of a worker lost the database.", ["part"]),
-    fired: counter("schedules_fired_total", "Messages sent for schedules."),
+    scheduledRuns: counter("scheduled_runs_total", "Messages sent for schedules."),
   };
 }
 
@@ -99,7 +99,7 @@ function count(
   on("invalid", () => metrics.invalid.inc(labels));
   on("unknownType", () => metrics.unknown.inc(labels));
   on("databaseLost", ({ part }) => metrics.failures.inc({ ...labels, part }));
-  on("fired", () => metrics.fired.inc(labels));
+  on("scheduleRun", () => metrics.scheduledRuns.inc(labels));
   return () => {
     for (const end of ends) end();
   };

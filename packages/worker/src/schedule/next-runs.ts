@@ -13,9 +13,9 @@ export interface NextRunsOptions {
 }
 
 /**
- * When a schedule with this cron expression will fire: to look at before it is set, or to check what a person has typed. Where clocks
+ * When a schedule with this cron expression will run: to look at before it is set, or to check what a person has typed. Where clocks
  * change, a time that does not exist comes at the end of the gap, and one that comes twice counts the first time, unless a field of hours,
- * minutes or seconds has `*` or `/`: then what does not exist is left out, and what comes twice fires twice.
+ * minutes or seconds has `*` or `/`: then what does not exist is left out, and what comes twice runs twice.
  *
  * @param cron five fields, six with seconds, or a name: @hourly, @daily, @weekly, @monthly, @yearly
  * @returns whole seconds, the earliest first; fewer than `count` when there are no more

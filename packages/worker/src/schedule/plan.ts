@@ -5,7 +5,7 @@ import { Times } from "./times.ts";
 /** A schedule whose expression has been read. Until the next of its times comes, asking it costs nothing. */
 export class Plan {
   readonly #times: Times;
-  /** In this time nothing is due: the end is the next of its times. To fire or change a schedule makes no earlier time due. */
+  /** In this time nothing is due: the end is the next of its times. To run or change a schedule makes no earlier time due. */
   #quiet = { fromMs: 0, toMs: 0 };
 
   /** @throws PgqueError INVALID_OPTION when the expression is no use */
@@ -13,7 +13,7 @@ export class Plan {
     this.#times = new Times(cron, timeZone);
   }
 
-  /** What of it is to be fired now. `schedule`: as it is stored now, with the same expression. */
+  /** What of it is to be run now. `schedule`: as it is stored now, with the same expression. */
   due(schedule: Schedule, now: Date): Date[] {
     const nowMs = now.getTime();
     if (this.#isQuiet(nowMs)) return [];

@@ -6,19 +6,19 @@ import type { Logger } from "../log.ts";
 import type { ResolvedOptions } from "../options.ts";
 import { retry } from "../connection/retry.ts";
 import { isFromAhead, isMissed } from "./due.ts";
-import { type Ask, ownFirings, sharedFirings, type Firings } from "./firings.ts";
+import { type Ask, ownRuns, sharedRuns, type ScheduledRuns } from "./scheduled-runs.ts";
 import { Plan } from "./plan.ts";
 
 /** How soon a schedule that somebody else has set is noticed, at the latest. */
 const rereadMs = 30_000;
 
-/** Workers come to a time within so long of each other: most find that it has been fired, and ask for no more. */
+/** Workers come to a time within so long of each other: most find that it has been run, and ask for no more. */
 const spreadMs = 100;
 
 /** A clock that is set by hand is not asked when nothing is due: whoever sets it has schedules read anew. */
 const dayMs = 86_400_000;
 
-/** Fires the schedules of a queue as their times come, until it is stopped. Every worker does; of all of them one sends. */
+/** Runs the schedules of a queue as their times come, until it is stopped. Every worker does; of all of them one sends. */
 export async function startScheduler(
   pgque: Pgque,
   queue: Queue,
@@ -29,12 +29,12 @@ export async function startScheduler(
   const isShared = clock === systemClock;
   // one connection that has gone silent is not to keep all schedules waiting
   const ask: Ask = (call) => watch.awaits("scheduling", answered(options.queryTimeoutMs, call));
-  const firings = isShared ? sharedFirings(pgque, queue, ask) : ownFirings(pgque, queue, clock, ask);
-  const scheduler = new Scheduler(queue, log, firings, (fired) => watch.events.emit("fired", () => fired));
+  const runs = isShared ? sharedRuns(pgque, queue, ask) : ownRuns(pgque, queue, clock, ask);
+  const scheduler = new Scheduler(queue, log, runs, (run) => watch.events.emit("scheduleRun", () => run));
   // a clock that is set by hand knows from now on for whom it has to wait
   if (!isShared) await clock.wait(0, stopping);
   const round = async () => {
-    const waitMs = await scheduler.round(await firings.now(), stopping);
+    const waitMs = await scheduler.round(await runs.now(), stopping);
     return isShared ? waitMs + Math.random() * spreadMs : waitMs;
   };
   return retry("scheduling", isShared ? rereadMs : dayMs, options, stopping, round, (ms, signal) =>
@@ -49,37 +49,37 @@ interface Known {
   plan: Plan | undefined;
 }
 
-/** Works in rounds. Each goes by the clock and the schedules of its firings as they are then; from the one before it has expressions that it has read. */
+/** Works in rounds. Each goes by the clock and the schedules of its runs as they are then; from the one before it has expressions that it has read. */
 export class Scheduler {
   readonly #queue: Queue;
   readonly #log: Logger;
-  readonly #firings: Firings;
-  readonly #fired: (fired: WorkerEvents["fired"]) => void;
+  readonly #runs: ScheduledRuns;
+  readonly #emitRun: (run: WorkerEvents["scheduleRun"]) => void;
   #known = new Map<string, Known>();
   /** Schedules of which it has been said that the clock has stepped back. */
   #ahead = new Set<string>();
 
-  /** `fired` is told of each firing that sent. */
+  /** `run` is told of each scheduled run that sent. */
   constructor(
     queue: Queue,
     log: Logger,
-    firings: Firings,
-    fired: (fired: WorkerEvents["fired"]) => void = () => undefined,
+    runs: ScheduledRuns,
+    run: (run: WorkerEvents["scheduleRun"]) => void = () => undefined,
   ) {
     this.#queue = queue;
     this.#log = log;
-    this.#firings = firings;
-    this.#fired = fired;
+    this.#runs = runs;
+    this.#emitRun = run;
   }
 
   /**
-   * Fires what is due.
+   * Runs what is due.
    *
-   * @param now by the clock that firings go by
-   * @returns in how many milliseconds the next time comes; 0 after firing, which takes time; Infinity: nothing is scheduled
+   * @param now by the clock that runs go by
+   * @returns in how many milliseconds the next time comes; 0 after a run, which takes time; Infinity: nothing is scheduled
    */
   async round(now: Date, stopping: AbortSignal): Promise<number> {
-    const schedules = await this.#firings.schedules();
+    const schedules = await this.#runs.schedules();
     this.#known = new Map(schedules.map((schedule) => [schedule.name, this.#read(schedule)]));
     this.#sayAhead(schedules, now);
     const planned = schedules.flatMap((schedule) => {
@@ -88,18 +88,18 @@ export class Scheduler {
     });
     // one that has much to make good does not hold up the others
     planned.sort((one, other) => one.due.length - other.due.length);
-    let hasFired = false;
-    for (const { schedule, due } of planned) if (await this.#fireAll(schedule, due, now, stopping)) hasFired = true;
-    return hasFired ? 0 : Math.min(...planned.map(({ plan }) => plan.waitMs(now)));
+    let hasRun = false;
+    for (const { schedule, due } of planned) if (await this.#runAll(schedule, due, now, stopping)) hasRun = true;
+    return hasRun ? 0 : Math.min(...planned.map(({ plan }) => plan.waitMs(now)));
   }
 
   /** Once for each step. */
   #sayAhead(schedules: readonly Schedule[], now: Date): void {
     const ahead = schedules.filter((schedule) => isFromAhead(schedule, now));
-    for (const { name, lastFiredAt } of ahead) {
+    for (const { name, lastRunAt } of ahead) {
       if (this.#ahead.has(name)) continue;
-      const about = { queue: this.#queue.name, schedule: name, lastFiredAt, now };
-      this.#log.warn("schedule was fired or changed in the future: the database's clock has stepped back", about);
+      const about = { queue: this.#queue.name, schedule: name, lastRunAt, now };
+      this.#log.warn("schedule was run or changed in the future: the database's clock has stepped back", about);
     }
     this.#ahead = new Set(ahead.map(({ name }) => name));
   }
@@ -112,38 +112,37 @@ export class Scheduler {
       return { cron, timeZone, plan: new Plan(schedule) };
     } catch (error) {
       const about = { queue: this.#queue.name, schedule: name };
-      this.#log.error("schedule cannot be fired, set it anew", { ...about, error });
+      this.#log.error("schedule cannot be run, set it anew", { ...about, error });
       return { cron, timeZone, plan: undefined };
     }
   }
 
   /**
-   * Whether anything was fired that the next round will not see as due. The earliest first, so that another worker can go on where this one ends.
+   * Whether anything was run that the next round will not see as due. The earliest first, so that another worker can go on where this one ends.
    */
-  async #fireAll(schedule: Schedule, due: Date[], now: Date, stopping: AbortSignal): Promise<boolean> {
-    let hasFired = false;
+  async #runAll(schedule: Schedule, due: Date[], now: Date, stopping: AbortSignal): Promise<boolean> {
+    let hasRun = false;
     for (const at of due) {
-      const fired = stopping.aborted ? "refused" : await this.#fire(schedule, at, now);
-      if (fired === "refused") break;
-      if (fired === "sent" || !isFromAhead(schedule, now)) hasFired = true;
+      const run = stopping.aborted ? "refused" : await this.#run(schedule, at, now);
+      if (run === "refused") break;
+      if (run === "sent" || !isFromAhead(schedule, now)) hasRun = true;
     }
-    return hasFired;
+    return hasRun;
   }
 
   /** Refused: by the database, for reasons of this schedule alone. */
-  async #fire(schedule: Schedule, at: Date, now: Date): Promise<"sent" | "sent before" | "refused"> {
-    const about = { queue: this.#queue.name, schedule: schedule.name, fireAt: at.toISOString() };
+  async #run(schedule: Schedule, at: Date, now: Date): Promise<"sent" | "sent before" | "refused"> {
+    const about = { queue: this.#queue.name, schedule: schedule.name, runAt: at.toISOString() };
     try {
-      const id = await this.#firings.fire(schedule, at);
-      if (id === null) this.#log.debug("schedule was fired by another worker", about);
-      else if (isMissed(at, now))
-        this.#log.info("schedule fired for a time that was missed", { ...about, message: id });
-      else this.#log.debug("schedule fired", { ...about, message: id });
-      if (id !== null) this.#fired({ schedule: schedule.name, at, messageId: id });
+      const id = await this.#runs.run(schedule, at);
+      if (id === null) this.#log.debug("schedule was run by another worker", about);
+      else if (isMissed(at, now)) this.#log.info("schedule run for a time that was missed", { ...about, message: id });
+      else this.#log.debug("schedule run", { ...about, message: id });
+      if (id !== null) this.#emitRun({ schedule: schedule.name, at, messageId: id });
       return id === null ? "sent before" : "sent";
     } catch (error) {
       if (!isPgqueError(error) || !ofOneSchedule.has(error.code)) throw error;
-      this.#log.error("schedule could not be fired, will try again", { ...about, error });
+      this.#log.error("schedule could not be run, will try again", { ...about, error });
       return "refused";
     }
   }

@@ -1,2 +1,2 @@
 export { manualClock, ManualClock } from "./manual-clock.ts";
-export { fireSchedules, type FiredSchedule, type FireSchedulesOptions } from "./fire-schedules.ts";
+export { runSchedules, type ScheduledRun, type RunSchedulesOptions } from "./run-schedules.ts";

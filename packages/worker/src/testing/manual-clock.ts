@@ -17,7 +17,7 @@ interface Wait {
  * const clock = manualClock(new Date("2030-01-01T00:00:00Z"));
  * const worker = new Worker(pgque, reports, handler, { clock, schedules: { daily: { cron: "0 8 * * *", payload: {} } } });
  * await worker.start();
- * await clock.advance(86_400_000); // it is fired once, for 8:00
+ * await clock.advance(86_400_000); // it is run once, for 8:00
  */
 export function manualClock(start: Date = new Date()): ManualClock {
   return new ManualClock(start);
@@ -45,7 +45,7 @@ export class ManualClock implements Clock {
    * Goes on by so many milliseconds. Whoever waits for a time in between is woken at that time, one time after the other, and the next comes
    * when they wait again: so no time is missed, however far it goes.
    *
-   * @returns a promise that resolves when that is done, and what was to be done at these times with it: schedules are fired
+   * @returns a promise that resolves when that is done, and what was to be done at these times with it: schedules are run
    */
   advance(ms: number): Promise<void> {
     return this.#move(() => this.#nowMs + checked("ms", ms));

@@ -41,7 +41,7 @@ export async function chaos(own: OwnServer, durationMs: number): Promise<void> {
     consumers,
     options: { queryTimeoutMs: 2000, timeoutMs: 3000, shutdownTimeoutMs: 5000 },
   });
-  await fleet.pgque.schedules.set("tick", fleet.queue, "* * * * * *", "tick", { key: "tick", missed: { all: 1440 } });
+  await fleet.pgque.schedules.set("tick", fleet.queue, "* * * * * *", "tick", { key: "tick", catchUp: { all: 1440 } });
   // no sender's: it is handled by nobody
   await fleet.pgque.send(fleet.queue, "poison");
   const counts = await faults(fleet, proxy, own, durationMs);

@@ -10,7 +10,7 @@ const [second, hour, day] = [1, 3600, 86_400];
 test.each([
   ["seconds", [20 * second, 0, -20 * second, 0]],
   ["hours", [2 * hour, 0, -2 * hour, 0]],
-  // past all tables of dedupe keys and firings, which take turns by the day
+  // past all tables of dedupe keys and runs, which take turns by the day
   ["days", [2 * day, 0, -2 * day, -5 * day, 3 * day, 0]],
 ])("while the server's clock steps by %s, forwards and back, a worker goes on", async (_, steps) => {
   await using server = await steppingServer();
@@ -23,7 +23,7 @@ test.each([
     `select pgque.subscribe($1, 'limited', '{"mode": "shared", "rate_limit": 100, "rate_period": "1 s"}')`,
     [queue.name],
   );
-  await pgque.schedules.set("pulse", queue, "* * * * * *", "pulse", { missed: "skip" });
+  await pgque.schedules.set("pulse", queue, "* * * * * *", "pulse", { catchUp: "skip" });
   const handled = new Map<string, number>();
   let pulses = 0;
   const warnings: string[] = [];
@@ -49,7 +49,7 @@ test.each([
     sent.push(...payloads, `${ahead} delayed`);
     const pulsesBefore = pulses;
     await until(() => sent.every((payload) => handled.has(payload)), `all is handled, the clock ahead by ${ahead}`);
-    await until(() => pulses >= pulsesBefore + 2, `the schedule is fired, the clock ahead by ${ahead}`);
+    await until(() => pulses >= pulsesBefore + 2, `the schedule is run, the clock ahead by ${ahead}`);
     await until(
       async () => (await admin.query(current)).rows[0].n !== before,
       `the ring turns, the clock ahead by ${ahead}`,

@@ -21,8 +21,8 @@ export interface Entry {
 
 /** What a message is called in a ledger: its payload, and for that of a schedule also the time and which message was sent for it. */
 export function whatOf(payload: unknown, id: bigint, headers: Record<string, unknown>): string {
-  const { fire_at: fireAt } = headers;
-  return typeof fireAt === "string" ? `${String(payload)}/${Date.parse(fireAt) / 1000}/${id}` : String(payload);
+  const { run_at: runAt } = headers;
+  return typeof runAt === "string" ? `${String(payload)}/${Date.parse(runAt) / 1000}/${id}` : String(payload);
 }
 
 export type Note = (kind: Entry["kind"], what: string, consumer?: string) => void;

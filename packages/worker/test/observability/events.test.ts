@@ -222,7 +222,7 @@ test("names are checked by the compiler, and so is what comes with them; without
   expect(() => worker.on("finished", () => undefined)).toThrow("got: finished");
   // @ts-expect-error a message that is done has no error
   worker.on("done", ({ error }) => error);
-  worker.on("fired", ({ at }) => at.getTime());
+  worker.on("scheduleRun", ({ at }) => at.getTime());
 
   const events = new Events(silent);
   const made = (): never => {
@@ -268,16 +268,23 @@ test.each([
   await until(() => told.at(-1)?.[0] === expected, `it is ${expected}`);
 });
 
-test("a schedule that is fired is told by the worker that sent", async () => {
+test("a schedule that is run is told by the worker that sent", async () => {
   const queue = await freshQueue(pgque);
   const schedules = { pulse: { cron: "* * * * * *", payload: 1 } };
   const worker = makeWorker(pgque, queue, () => undefined, { schedules });
-  const told = listen(worker, "fired", "done");
+  const told = listen(worker, "scheduleRun", "done");
   await worker.start();
   const doneIds = (): unknown[] => of(told, "done").map(({ message }) => message.id);
-  // the message may be done before the answer to who fired is here
-  await until(() => of(told, "fired").some(({ messageId }) => doneIds().includes(messageId)), "its message is done");
-  expect(of(told, "fired")[0]).toEqual({ schedule: "pulse", at: expect.any(Date), messageId: expect.any(BigInt) });
+  // the message may be done before the answer to the one that ran it is here
+  await until(
+    () => of(told, "scheduleRun").some(({ messageId }) => doneIds().includes(messageId)),
+    "its message is done",
+  );
+  expect(of(told, "scheduleRun")[0]).toEqual({
+    schedule: "pulse",
+    at: expect.any(Date),
+    messageId: expect.any(BigInt),
+  });
   await pgque.schedules.remove("pulse");
 });
 
@@ -319,7 +326,7 @@ test("leaving the loop over events, or aborting its signal, removes its listener
   const aborted = events.iterate("polling", over.signal).next();
   over.abort();
   await expect(aborted).rejects.toThrow(expect.objectContaining({ name: "AbortError" }));
-  const iterator = events.iterate("fired");
+  const iterator = events.iterate("scheduleRun");
   expect(events.isSilent).toBe(false);
   await iterator.return?.();
   expect(events.isSilent).toBe(true);
@@ -334,7 +341,7 @@ test("an event that no worker has is refused, with those that it has", async () 
       () => worker.off(name, () => undefined),
       () => worker.events(name),
     ]) {
-      expect(call).toThrow(/^expected an event of a worker, started, stopping, .+ fired, got: /);
+      expect(call).toThrow(/^expected an event of a worker, started, stopping, .+ scheduleRun, got: /);
     }
   }
 });

@@ -29,9 +29,9 @@ test.each([
 test.each([
   ["timeZone=Europe/Berlin", { timeZone: "Europe/Berlin" }],
   ["timeZone=Etc/GMT+1", { timeZone: "Etc/GMT+1" }],
-  ["missed=skip", { missed: "skip" }],
-  ["missed=once&type=daily", { missed: "once", type: "daily" }],
-  ["missed=all:20", { missed: { all: 20 } }],
+  ["catchUp=skip", { catchUp: "skip" }],
+  ["catchUp=once&type=daily", { catchUp: "once", type: "daily" }],
+  ["catchUp=all:20", { catchUp: { all: 20 } }],
   ["priority=3", { priority: 3 }],
   ["key=a%20b%26c", { key: "a b&c" }],
   ["key=100%", { key: "100%" }],
@@ -47,8 +47,8 @@ test.each([
   ["0,10,50 9 * * *", "15m", { all: 2 }],
   ["* * * * *", "4w3d2h1m30s", { all: 1440 }],
   ["* * * * *", "0s", "skip"],
-])("%s with ?fill=%s makes good as many as come in that time: %j", (time, fill, missed) => {
-  expect(only(`${time} q ?fill=${fill}`)?.schedule).toEqual({ cron: time, payload: {}, missed });
+])("%s with ?fill=%s makes good as many as come in that time: %j", (time, fill, catchUp) => {
+  expect(only(`${time} q ?fill=${fill}`)?.schedule).toEqual({ cron: time, payload: {}, catchUp });
 });
 
 describe("what cannot be read is said with line and column", () => {
@@ -68,15 +68,15 @@ describe("what cannot be read is said with line and column", () => {
     ["0 3 * * * q ?id=a&id=b", 19, "expected `id` once, got it twice"],
     ["0 3 * * * q ?id=", 14, "expected `id` to be a name, got: "],
     ["0 3 * * * q ?", 14, "expected options after `?`, got: the end of the line"],
-    ["0 3 * * * q ?colour=red", 14, "unknown option `colour`, known: id, timeZone, missed, fill, type, priority, key"],
-    ["0 3 * * * q ?missed=all:0", 14, "expected `missed` to be skip, once or all:N, got: all:0"],
-    ["0 3 * * * q ?missed=all:1441", 14, "expected `missed` to be skip, once or all:N"],
+    ["0 3 * * * q ?colour=red", 14, "unknown option `colour`, known: id, timeZone, catchUp, fill, type, priority, key"],
+    ["0 3 * * * q ?catchUp=all:0", 14, "expected `catchUp` to be skip, once or all:N, got: all:0"],
+    ["0 3 * * * q ?catchUp=all:1441", 14, "expected `catchUp` to be skip, once or all:N"],
     ["0 3 * * * q ?fill=4x", 14, "expected `fill` to be a period such as 4w3d2h1m30s, got: 4x"],
-    ["0 3 * * * q ?missed=once&fill=1d", 26, "expected `fill` or `missed`, got both"],
+    ["0 3 * * * q ?catchUp=once&fill=1d", 27, "expected `fill` or `catchUp`, got both"],
     ["0 3 * * * q ?priority=-1", 14, "expected `priority` to be an integer from 0, got: -1"],
     ["0 3 * * * q ?max=3", 14, "`max` is no option here: attempts are an option of the queue, `maxRetries`"],
     ["0 3 * * * q ?queue=serial", 14, "`queue` is no option here"],
-    ["0 3 * * * q ?jobKey=k", 14, "`jobKey` is no option here: each time is fired once"],
+    ["0 3 * * * q ?jobKey=k", 14, "`jobKey` is no option here: each time is run once"],
     ['0 3 * * * q {"a": 1, b: 2}', 22, "expected the payload to be JSON"],
     ["0 3 * * * q payload", 13, "expected the payload to be JSON"],
   ])("%j: column %i", (line, column, message) => {

@@ -1,5 +1,5 @@
-import { type Missed, Pgque, type Queue, type ScheduleOptions } from "@pgque/client";
-import { sharedFirings } from "#src/schedule/firings";
+import { type CatchUp, Pgque, type Queue, type ScheduleOptions } from "@pgque/client";
+import { sharedRuns } from "#src/schedule/scheduled-runs";
 import { Scheduler } from "#src/schedule/scheduler";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { freshDatabase } from "../../../../test/support/database.ts";
@@ -34,13 +34,13 @@ function makeScheduler(): Scheduler {
       error: (_, fields) => void errors.push(fields?.["schedule"]),
       warn: (message, fields) => void warnings.push([message, fields?.["schedule"]]),
     },
-    sharedFirings(pgque, queue),
+    sharedRuns(pgque, queue),
   );
 }
 
 const round = (nowMs: number, by: Scheduler = scheduler): Promise<number> => by.round(new Date(nowMs), never);
 
-/** Firings are remembered by the schedule's name: each test has its own. */
+/** Scheduled runs are remembered by the schedule's name: each test has its own. */
 const nameOf = (name: string): string => `${name} of ${queue.name}`;
 
 /** A schedule of that name, which has been what it is for ten hours. */
@@ -55,14 +55,14 @@ async function sent(): Promise<[unknown, number][]> {
   await using batch = await pgque.receive(queue, { max: 2000 });
   const found = batch.messages.map(({ payload, headers }): [unknown, number] => [
     payload,
-    Date.parse(String(headers["fire_at"])),
+    Date.parse(String(headers["run_at"])),
   ]);
   await batch.ack();
   return found;
 }
 
-test("a time is fired when it has come, not before, and once", async () => {
-  await schedule("hourly", "0 * * * *", { missed: "skip" });
+test("a time is run when it has come, not before, and once", async () => {
+  await schedule("hourly", "0 * * * *", { catchUp: "skip" });
   expect(await round(hoursAgo(2) - 1)).toBe(1);
   expect(await sent()).toEqual([]);
   expect(await round(hoursAgo(2))).toBe(0);
@@ -70,13 +70,13 @@ test("a time is fired when it has come, not before, and once", async () => {
   expect(await sent()).toEqual([["hourly", hoursAgo(2)]]);
 });
 
-test.each<[Missed, number[]]>([
+test.each<[CatchUp, number[]]>([
   ["skip", []],
   ["once", [0]],
   [{ all: 3 }, [2, 1, 0]],
   [{ all: 100 }, [9, 8, 7, 6, 5, 4, 3, 2, 1, 0]],
-])("of what was missed while no worker ran, %j fires the times of %j hours ago", async (missed, hours) => {
-  await schedule("hourly", "0 * * * *", { missed });
+])("of what was missed while no worker ran, %j runs the times of %j hours ago", async (catchUp, hours) => {
+  await schedule("hourly", "0 * * * *", { catchUp });
   await round(halfPast);
   const expected = hours.map((ago) => ["hourly", hoursAgo(ago)]);
   expect(await sent()).toEqual(expected);
@@ -85,8 +85,8 @@ test.each<[Missed, number[]]>([
   expect(await sent()).toEqual([]);
 });
 
-test("a worker that starts late makes good what came after the last firing", async () => {
-  await schedule("hourly", "0 * * * *", { missed: { all: 10 } });
+test("a worker that starts late makes good what came after the last scheduled run", async () => {
+  await schedule("hourly", "0 * * * *", { catchUp: { all: 10 } });
   await round(hoursAgo(3));
   await sent();
   await round(halfPast, makeScheduler());
@@ -94,15 +94,15 @@ test("a worker that starts late makes good what came after the last firing", asy
 });
 
 test("of four workers that come to the same times one sends", async () => {
-  await schedule("hourly", "0 * * * *", { missed: { all: 5 } });
+  await schedule("hourly", "0 * * * *", { catchUp: { all: 5 } });
   await Promise.all([1, 2, 3, 4].map(() => round(halfPast, makeScheduler())));
   expect(await sent()).toEqual([4, 3, 2, 1, 0].map((ago) => ["hourly", hoursAgo(ago)]));
 });
 
 test("a worker goes on where one that stopped has left off", async () => {
-  await schedule("hourly", "0 * * * *", { missed: { all: 10 } });
+  await schedule("hourly", "0 * * * *", { catchUp: { all: 10 } });
   const stopping = new AbortController();
-  const stops = new Scheduler(queue, { ...silent, info: () => stopping.abort() }, sharedFirings(pgque, queue));
+  const stops = new Scheduler(queue, { ...silent, info: () => stopping.abort() }, sharedRuns(pgque, queue));
   await stops.round(new Date(halfPast), stopping.signal);
   expect(await sent()).toEqual([["hourly", hoursAgo(9)]]);
   await round(halfPast);
@@ -125,8 +125,8 @@ test("a schedule that is changed, disabled or removed is so from the next round 
   expect(await sent()).toEqual([]);
 });
 
-test("a clock that is set back fires nothing again, and when it has caught up nothing was left out", async () => {
-  await schedule("hourly", "0 * * * *", { missed: { all: 10 } });
+test("a clock that is set back runs nothing again, and when it has caught up nothing was left out", async () => {
+  await schedule("hourly", "0 * * * *", { catchUp: { all: 10 } });
   await round(hoursAgo(2));
   expect(await round(hoursAgo(2) + 1)).toBe(hourMs - 1);
   await sent();
@@ -138,7 +138,7 @@ test("a clock that is set back fires nothing again, and when it has caught up no
 
 test("the schedules of other queues are left to their workers", async () => {
   const other = await freshQueue(pgque);
-  await pgque.schedules.set("of another queue", other, "* * * * * *", 1, { missed: { all: 10 } });
+  await pgque.schedules.set("of another queue", other, "* * * * * *", 1, { catchUp: { all: 10 } });
   expect(await round(hoursAgo(0))).toBe(Number.POSITIVE_INFINITY);
 });
 
@@ -154,7 +154,7 @@ test("one that cannot be read is named once, until it is changed, and holds up n
   expect(errors).toEqual([nameOf("broken"), nameOf("broken")]);
 });
 
-test("one that the database refuses to fire is named, tried again at the next round, and holds up no other", async () => {
+test("one that the database refuses to run is named, tried again at the next round, and holds up no other", async () => {
   await schedule("large", "0 * * * *");
   await schedule("small", "0 * * * *");
   await admin.query("update pgque.schedule set payload = to_json(repeat('x', 200))::text where name = $1", [
@@ -170,8 +170,8 @@ test("one that the database refuses to fire is named, tried again at the next ro
   expect(await sent()).toHaveLength(1);
 });
 
-test("after a step of the clock back it fires as before, each time once, and says so once", async () => {
-  await schedule("hourly", "0 * * * *", { missed: "once" });
+test("after a step of the clock back it runs as before, each time once, and says so once", async () => {
+  await schedule("hourly", "0 * * * *", { catchUp: "once" });
   await round(hoursAgo(0));
   await sent();
   expect(await round(hoursAgo(2))).toBe(0);
@@ -180,6 +180,6 @@ test("after a step of the clock back it fires as before, each time once, and say
   await round(hoursAgo(1));
   expect(await sent()).toEqual([["hourly", hoursAgo(1)]]);
   await round(hoursAgo(0));
-  expect(await sent(), "the clock comes again to what was fired").toEqual([]);
+  expect(await sent(), "the clock comes again to what was run").toEqual([]);
   expect(warnings).toEqual([[expect.stringMatching(/clock has stepped back/), nameOf("hourly")]]);
 });

@@ -13,20 +13,20 @@ const pgque = new Pgque(database.pool());
 afterAll(() => database.drop());
 
 /** However slow the machine is, no time is left out. */
-const everySecond = { cron: "* * * * * *", payload: 1, missed: { all: 1440 } } as const;
+const everySecond = { cron: "* * * * * *", payload: 1, catchUp: { all: 1440 } } as const;
 
 /** Which message was sent for which second. */
-class Firings {
+class Runs {
   readonly ids = new Map<number, Set<string>>();
 
-  add(id: bigint | string, fireAt: unknown): void {
-    const second = Date.parse(String(fireAt)) / 1000;
+  add(id: bigint | string, runAt: unknown): void {
+    const second = Date.parse(String(runAt)) / 1000;
     this.ids.set(second, (this.ids.get(second) ?? new Set()).add(String(id)));
   }
 
   async reach(count: number): Promise<void> {
     const from = this.ids.size;
-    await until(() => this.ids.size >= from + count, `${count} more times are fired`);
+    await until(() => this.ids.size >= from + count, `${count} more times are run`);
   }
 
   /** The seconds follow each other, with a message for each. What is handled elsewhere, or comes again from a dead worker, may be late. */
@@ -42,58 +42,58 @@ class Firings {
   }
 }
 
-async function start(queue: Queue, firings: Firings, options: WorkerOptions = {}, from: Pgque = pgque): Promise<void> {
-  await startWorker(from, queue, ({ id, headers }) => firings.add(id, headers["fire_at"]), options);
+async function start(queue: Queue, runs: Runs, options: WorkerOptions = {}, from: Pgque = pgque): Promise<void> {
+  await startWorker(from, queue, ({ id, headers }) => runs.add(id, headers["run_at"]), options);
 }
 
-test.each([2, 4])("of %i workers one fires each time", async (workers) => {
+test.each([2, 4])("of %i workers one runs each time", async (workers) => {
   const queue = await freshQueue(pgque);
-  const firings = new Firings();
+  const runs = new Runs();
   const schedules = { [`every second, ${workers}`]: everySecond };
-  for (let i = 0; i < workers; i += 1) await start(queue, firings, { schedules });
-  await firings.reach(4);
-  await firings.check();
+  for (let i = 0; i < workers; i += 1) await start(queue, runs, { schedules });
+  await runs.reach(4);
+  await runs.check();
 });
 
-test("of processes that come and are killed one fires each time", async () => {
+test("of processes that come and are killed one runs each time", async () => {
   const queue = await freshQueue(pgque);
-  await pgque.schedules.set("among processes", queue, everySecond.cron, 1, { missed: everySecond.missed });
-  const firings = new Firings();
+  await pgque.schedules.set("among processes", queue, everySecond.cron, 1, { catchUp: everySecond.catchUp });
+  const runs = new Runs();
   const startProcess = () => {
-    const file = path.join(import.meta.dirname, "support/firing-process.ts");
+    const file = path.join(import.meta.dirname, "support/schedule-process.ts");
     const child = spawn(process.execPath, [file, queue.name], { env: { ...process.env, DATABASE_URL: database.url } });
     onTestFinished(() => void child.kill("SIGKILL"));
     let text = "";
     child.stdout.on("data", (data: Buffer) => {
       const lines = (text + data.toString()).split("\n");
       text = lines.pop() ?? "";
-      for (const line of lines) firings.add(...(line.split(" ") as [string, string]));
+      for (const line of lines) runs.add(...(line.split(" ") as [string, string]));
     });
     return child;
   };
   const [first] = [startProcess(), startProcess()];
-  await firings.reach(3);
+  await runs.reach(3);
   first.kill("SIGKILL");
   startProcess();
-  await firings.reach(3);
-  await firings.check();
+  await runs.reach(3);
+  await runs.check();
 });
 
-test("firing outlives a restart of the server", async () => {
+test("scheduled run outlives a restart of the server", async () => {
   await using own = await ownServer();
   const client = new Pgque(own.pool());
   const queue = await freshQueue(client);
-  const firings = new Firings();
+  const runs = new Runs();
   await start(
     queue,
-    firings,
+    runs,
     { schedules: { "every second": everySecond }, leaseMs: 1000, heartbeatIntervalMs: 200 },
     client,
   );
-  await firings.reach(2);
+  await runs.reach(2);
   await own.server.restart({ immediate: true });
-  await firings.reach(3);
-  await firings.check();
+  await runs.reach(3);
+  await runs.check();
 });
 
 test("a schedule that is set, changed and removed while a worker runs", async () => {
@@ -101,31 +101,31 @@ test("a schedule that is set, changed and removed while a worker runs", async ()
   const payloads = new Set<unknown>();
   await pgque.schedules.set("metronome", queue, "* * * * * *", "tick");
   await startWorker(pgque, queue, ({ payload }) => void payloads.add(payload));
-  await until(() => payloads.has("tick"), "it fires");
+  await until(() => payloads.has("tick"), "it runs");
   await pgque.schedules.set("new", queue, "* * * * * *", "new");
-  await until(() => payloads.has("new"), "the new one fires");
+  await until(() => payloads.has("new"), "the new one runs");
   await pgque.schedules.set("new", queue, "* * * * * *", "changed");
-  await until(() => payloads.has("changed"), "it fires as it is now");
+  await until(() => payloads.has("changed"), "it runs as it is now");
   await pgque.schedules.remove("new");
   payloads.clear();
   await pgque.schedules.set("last", queue, "* * * * * *", "last");
-  await until(() => payloads.has("last"), "a later one fires");
+  await until(() => payloads.has("last"), "a later one runs");
   payloads.clear();
-  await until(() => payloads.has("last") && payloads.has("tick"), "the others fire again");
+  await until(() => payloads.has("last") && payloads.has("tick"), "the others run again");
   expect(payloads).toEqual(new Set(["tick", "last"]));
 });
 
-test("a worker that has stopped fires no more, and stops also while it waits for a far-off time", async () => {
+test("a worker that has stopped runs no more, and stops also while it waits for a far-off time", async () => {
   const queue = await freshQueue(pgque);
   const schedules = { "in a year": { cron: "0 0 1 1 *", payload: 1 } };
   const worker = await startWorker(pgque, queue, () => undefined, { schedules });
   await worker.stop();
   await pgque.schedules.set("in a year", queue, "* * * * * *", 1);
   const other = await freshQueue(pgque);
-  const firings = new Firings();
-  await start(other, firings, { schedules: { "of another": everySecond } });
-  await firings.reach(2);
-  expect((await pgque.schedules.list(queue))[0]?.lastFiredAt).toBeNull();
+  const runs = new Runs();
+  await start(other, runs, { schedules: { "of another": everySecond } });
+  await runs.reach(2);
+  expect((await pgque.schedules.list(queue))[0]?.lastRunAt).toBeNull();
 });
 
 test("schedules are declared with the types of the queue, and checked by its schema", async () => {
@@ -156,7 +156,7 @@ test.each([
   expect(make).toThrow(expect.objectContaining({ code: "INVALID_OPTION", message: expect.stringContaining(message) }));
 });
 
-test("a worker without the right to change schedules fires them, and may declare them as they are", async () => {
+test("a worker without the right to change schedules runs them, and may declare them as they are", async () => {
   await using own = await ownServer();
   const admin = await own.connect();
   const owner = new Pgque(own.pool());
@@ -179,7 +179,7 @@ test("a worker without the right to change schedules fires them, and may declare
   await owner.schedules.set("every second", queue, "* * * * * *", 1);
   let handled = 0;
   const worker = await startWorker(client, queue, () => void (handled += 1), declared(1));
-  await until(() => handled > 0, "it fires");
+  await until(() => handled > 0, "it runs");
   await worker.stop();
   await expect(makeWorker(client, queue, handler, declared(2)).start()).rejects.toMatchObject({
     code: "ACCESS_DENIED",

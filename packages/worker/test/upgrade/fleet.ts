@@ -118,7 +118,7 @@ class Fleet implements AsyncDisposable {
 
   /**
    * No send has failed, and nobody has had anything to say; nothing is lost, made up or out of order, nothing was handled twice, and each time of the
-   * schedule was fired once.
+   * schedule was run once.
    */
   async verdict(): Promise<void> {
     await this.#end("sender");

@@ -23,7 +23,7 @@ const workers = queues.map((queue) => {
       const what = String(payload);
       if (attempt === 1 && /[05]$/.test(what)) throw new Error("the first time it fails");
       await pause(Math.random() * 4);
-      note("handled", "fire_at" in headers ? `${what}/${String(headers["fire_at"])}` : what, "default");
+      note("handled", "run_at" in headers ? `${what}/${String(headers["run_at"])}` : what, "default");
     },
     {
       mode: queue === "keyed" ? "ordered" : "shared",

@@ -1,4 +1,4 @@
-// A worker of that queue, to be killed: writes the id of each message that it has handled, and for when it was fired.
+// A worker of that queue, to be killed: writes the id of each message that it has handled, and for when it was run.
 import { Pgque, defineQueue } from "@pgque/client";
 import { Worker } from "@pgque/worker";
 
@@ -8,7 +8,7 @@ const options = { leaseMs: 1000, heartbeatIntervalMs: 200 };
 const worker = new Worker(
   pgque,
   queue,
-  ({ id, headers }) => process.stdout.write(`${id} ${String(headers["fire_at"])}\n`),
+  ({ id, headers }) => process.stdout.write(`${id} ${String(headers["run_at"])}\n`),
   options,
 );
 await worker.start();

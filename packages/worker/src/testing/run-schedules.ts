@@ -1,10 +1,10 @@
 import { inspect } from "node:util";
 import { PgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
-import { sendFiring } from "../schedule/firings.ts";
+import { sendScheduledRun } from "../schedule/scheduled-runs.ts";
 import { Times } from "../schedule/times.ts";
 
-/** Which times of which schedules `fireSchedules` fires. */
-export interface FireSchedulesOptions {
+/** Which times of which schedules `runSchedules` runs. */
+export interface RunSchedulesOptions {
   /** The times up to this one, it included. At most 10000 in all. */
   until: Date;
   /** The times after this one. Default: now. */
@@ -13,10 +13,10 @@ export interface FireSchedulesOptions {
   name?: string | undefined;
 }
 
-/** A time of a schedule that was fired. */
-export interface FiredSchedule {
+/** A time of a schedule that was run. */
+export interface ScheduledRun {
   name: string;
-  fireAt: Date;
+  runAt: Date;
   /** The message that was sent. */
   messageId: bigint;
 }
@@ -25,19 +25,15 @@ const timesMax = 10_000;
 
 /**
  * Sends what the schedules of a queue send between two times, in the order of the times, whatever the clock says: for a test that then drains the
- * queue. Nothing is recorded: workers that run fire their times as ever, and to call it twice sends twice. The role must be one that may send.
+ * queue. Nothing is recorded: workers that are started run their times as ever, and to call it twice sends twice. The role must be one that may send.
  *
- * @returns what was fired, the earliest first
+ * @returns what was run, the earliest first
  * @throws PgqueError INVALID_OPTION, QUEUE_NOT_FOUND
  * @example
- * await fireSchedules(pgque, reports, { until: new Date(Date.now() + 86_400_000) });
+ * await runSchedules(pgque, reports, { until: new Date(Date.now() + 86_400_000) });
  * const { done } = await worker.drain();
  */
-export async function fireSchedules(
-  pgque: Pgque,
-  queue: Queue,
-  options: FireSchedulesOptions,
-): Promise<FiredSchedule[]> {
+export async function runSchedules(pgque: Pgque, queue: Queue, options: RunSchedulesOptions): Promise<ScheduledRun[]> {
   const { until, from = new Date(), name } = options;
   for (const [option, value] of Object.entries({ until, from }))
     if (!(value instanceof Date) || Number.isNaN(value.getTime()))
@@ -51,10 +47,10 @@ export async function fireSchedules(
   if (due.length > timesMax)
     refuse(`expected at most ${timesMax} times between \`from\` and \`until\`, got: ${due.length}`);
   due.sort((one, other) => one.at.getTime() - other.at.getTime());
-  const fired: FiredSchedule[] = [];
+  const run: ScheduledRun[] = [];
   for (const { schedule, at } of due)
-    fired.push({ name: schedule.name, fireAt: at, messageId: await sendFiring(pgque, schedule, at) });
-  return fired;
+    run.push({ name: schedule.name, runAt: at, messageId: await sendScheduledRun(pgque, schedule, at) });
+  return run;
 }
 
 /** One more than are allowed, at most. */
@@ -70,5 +66,5 @@ function timesBetween({ cron, timeZone }: Schedule, from: Date, until: Date): Da
 }
 
 function refuse(problem: string): never {
-  throw new PgqueError("INVALID_OPTION", `fireSchedules: ${problem}`, { details: { problems: [problem] } });
+  throw new PgqueError("INVALID_OPTION", `runSchedules: ${problem}`, { details: { problems: [problem] } });
 }

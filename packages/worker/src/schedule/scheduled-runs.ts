@@ -1,13 +1,13 @@
 import type { Pgque, Queue, Schedule } from "@pgque/client";
 import type { Clock } from "../clock.ts";
 
-/** Where a scheduler reads the schedules of its queue and the time, and fires. */
-export interface Firings {
-  /** The time that schedules are fired by. */
+/** Where a scheduler reads the schedules of its queue and the time, and runs. */
+export interface ScheduledRuns {
+  /** The time that schedules are run by. */
   now(): Promise<Date>;
   schedules(): Promise<Schedule[]>;
   /** Sends the message of a schedule for one of its times. Null: somebody has done so. */
-  fire(schedule: Schedule, at: Date): Promise<bigint | null>;
+  run(schedule: Schedule, at: Date): Promise<bigint | null>;
 }
 
 /** Asks the database; its answer may take so long and no longer. */
@@ -16,20 +16,20 @@ export type Ask = <T>(call: (signal?: AbortSignal) => Promise<T>) => Promise<T>;
 const patiently: Ask = (call) => call();
 
 /** By the database's clock, and each time once, whoever asks: what every worker does. */
-export function sharedFirings(pgque: Pgque, queue: Queue, ask: Ask = patiently): Firings {
+export function sharedRuns(pgque: Pgque, queue: Queue, ask: Ask = patiently): ScheduledRuns {
   return {
     now: () => ask((signal) => pgque.runtime.now({ signal })),
     schedules: () => ask((signal) => pgque.schedules.list(queue, { signal })),
-    fire: ({ name }, at) => ask((signal) => pgque.schedules.fire(name, at, { signal })),
+    run: ({ name }, at) => ask((signal) => pgque.schedules.run(name, at, { signal })),
   };
 }
 
 /**
- * By another clock. The database fires for no time that its own clock does not know as just past, so the messages are sent, and what was fired
+ * By another clock. The database runs for no time that its own clock does not know as just past, so the messages are sent, and what was run
  * is remembered here alone. What counts as missed begins when this was made, or when a schedule that was set later was first seen.
  */
-export function ownFirings(pgque: Pgque, queue: Queue, clock: Clock, ask: Ask = patiently): Firings {
-  const firedAt = new Map<string, Date>();
+export function ownRuns(pgque: Pgque, queue: Queue, clock: Clock, ask: Ask = patiently): ScheduledRuns {
+  const lastRuns = new Map<string, Date>();
   const seen = new Map<string, Date>();
   const madeAt = new Date(clock.now());
   let isFirst = true;
@@ -44,24 +44,29 @@ export function ownFirings(pgque: Pgque, queue: Queue, clock: Clock, ask: Ask = 
         const version = `${changedAt.getTime()} ${name}`;
         const seenAt = seen.get(version) ?? since;
         seen.set(version, seenAt);
-        return { ...schedule, changedAt: seenAt, lastFiredAt: firedAt.get(name) ?? null };
+        return { ...schedule, changedAt: seenAt, lastRunAt: lastRuns.get(name) ?? null };
       });
     },
-    fire: async (schedule, at) => {
-      const id = await ask((signal) => sendFiring(pgque, schedule, at, signal));
-      firedAt.set(schedule.name, at);
+    run: async (schedule, at) => {
+      const id = await ask((signal) => sendScheduledRun(pgque, schedule, at, signal));
+      lastRuns.set(schedule.name, at);
       return id;
     },
   };
 }
 
-/** Sends the message of a schedule as a firing does, with its headers, and records nothing. */
-export async function sendFiring(pgque: Pgque, schedule: Schedule, at: Date, signal?: AbortSignal): Promise<bigint> {
+/** Sends the message of a schedule as a scheduled run does, with its headers, and records nothing. */
+export async function sendScheduledRun(
+  pgque: Pgque,
+  schedule: Schedule,
+  at: Date,
+  signal?: AbortSignal,
+): Promise<bigint> {
   const { name, queue, type, payload, headers, priority, key } = schedule;
   // by name: the payload was checked when the schedule was set, and is what is sent
   return pgque.send(queue, payload, {
     type,
-    headers: { ...headers, schedule: name, fire_at: at.toISOString().replace(/\.\d+Z$/, "Z") },
+    headers: { ...headers, schedule: name, run_at: at.toISOString().replace(/\.\d+Z$/, "Z") },
     signal,
     ...(priority !== null && { priority }),
     ...(key !== null && { key }),
