@@ -33,7 +33,7 @@ Examples:
   pgque send orders '{"orderId": 42}' a message
   pgque tail -f orders                what is sent, as it is sent
   pgque worker tasks/                 run the handlers in a folder: tasks/orders.ts serves queue "orders"
-  pgque doctor                        what is wrong, why it matters, and the statement that mends it
+  pgque doctor                        what is wrong, why it matters, and the statement that fixes it
   pgque guard --older-than 10m        watch for transactions that hold the xmin horizon
   pgque top                           queues, live
   pgque bench --quick                 what a long transaction does to a queue, in two minutes

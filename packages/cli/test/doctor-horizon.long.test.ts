@@ -21,7 +21,7 @@ const atOnce = ["--older-than", "0s"];
 const nobodyHolds = async (): Promise<void> => {
   const { checks } = await doctor(server.url, ...atOnce);
   expect(checks.filter(({ check }) => check === "horizon")).toEqual([
-    { check: "horizon", severity: "ok", found: "nobody holds it for long", why: null, mend: [] },
+    { check: "horizon", severity: "ok", found: "nobody holds it for long", why: null, fix: [] },
   ]);
 };
 
@@ -63,7 +63,7 @@ describe("transactions", () => {
     const holder = await holdTransaction(server, repeatableRead);
     const { checks } = await doctor(url.href, ...atOnce);
     const rights = checks.find(({ check }) => check === "rights") as Told;
-    expect(rights).toMatchObject({ severity: "warning", mend: ["grant pg_read_all_stats to looker"] });
+    expect(rights).toMatchObject({ severity: "warning", fix: ["grant pg_read_all_stats to looker"] });
     await admin.query(statementsOf(rights));
     expect(await illsOf(url.href, "horizon", ...atOnce)).toMatchObject([
       { found: expect.stringContaining(`process ${holder.pid}`) },
@@ -78,7 +78,7 @@ test("a prepared transaction is named, with the statement that rolls it back", a
   const [told, ...others] = await horizon(...atOnce);
   expect(others).toEqual([]);
   expect(told?.found).toMatch(/^prepared transaction "it's forgotten", for \d+s, 1 transaction back \(of postgres\)$/);
-  expect(told?.mend).toEqual(["rollback prepared 'it''s forgotten'"]);
+  expect(told?.fix).toEqual(["rollback prepared 'it''s forgotten'"]);
   await admin.query(statementsOf(told as Told));
   await nobodyHolds();
 });
@@ -95,7 +95,7 @@ describe("slots and standbys", () => {
           /^replication slot "changes", .* \(logical; nobody reads it; holds back the system catalog alone: user tables are vacuumed; keeps .* of WAL\)$/,
         ),
         why: null,
-        mend: [],
+        fix: [],
       },
     ]);
     await admin.query("select pg_drop_replication_slot('changes')");
@@ -113,7 +113,7 @@ describe("slots and standbys", () => {
     await standby.leave();
     const [told, ...others] = await horizon();
     expect(others).toEqual([]);
-    expect(told).toMatchObject({ severity: "warning", mend: ["select pg_drop_replication_slot('standby')"] });
+    expect(told).toMatchObject({ severity: "warning", fix: ["select pg_drop_replication_slot('standby')"] });
     expect(told?.found).toMatch(/^replication slot "standby", .*\(physical; nobody reads it; keeps .* of WAL\)$/);
     await admin.query(statementsOf(told as Told));
     await nobodyHolds();

@@ -86,7 +86,7 @@ test("room for connections and locks is told before it is used up", () => {
   expect(locksFinding(3199, 6400, 64)).toEqual([]);
   expect(locksFinding(3200, 6400, 64)).toMatchObject([{ severity: "warning" }]);
   expect(locksFinding(12_000, 6400, 64)).toMatchObject([
-    { severity: "problem", mend: ["alter system set max_locks_per_transaction = 256", "-- and restart the server"] },
+    { severity: "problem", fix: ["alter system set max_locks_per_transaction = 256", "-- and restart the server"] },
   ]);
 });
 

@@ -45,7 +45,7 @@ describe("schema", () => {
       severity: "problem",
       found: 'Pgque is not installed in schema "elsewhere" of this database',
       why: "there is no queue to send to or receive from",
-      mend: ['-- pgque install --schema "elsewhere"', "-- if it is in another schema: pgque doctor --schema <name>"],
+      fix: ['-- pgque install --schema "elsewhere"', "-- if it is in another schema: pgque doctor --schema <name>"],
     });
     expect(new Set(checks.map(({ check }) => check))).toEqual(
       new Set(["schema", "horizon", "settings", "role defaults", "notifications"]),
@@ -58,7 +58,7 @@ describe("schema", () => {
       {
         severity: "problem",
         found: expect.stringContaining("version 0.0.1"),
-        mend: ['-- pgque install --schema "pgque"'],
+        fix: ['-- pgque install --schema "pgque"'],
       },
     ]);
   });
@@ -99,10 +99,10 @@ describe("schema", () => {
     const url = new URL(database.url);
     [url.username, url.password] = ["stranger", "secret"];
     const [told] = await illsOf(url.href, "schema");
-    expect(told).toMatchObject({ severity: "problem", mend: ["grant pgque_viewer to stranger"] });
+    expect(told).toMatchObject({ severity: "problem", fix: ["grant pgque_viewer to stranger"] });
     await client.query("grant pgque_writer to stranger");
     expect(await illsOf(url.href, "rights")).toMatchObject([
-      { severity: "problem", mend: ["grant pgque_viewer to stranger"] },
+      { severity: "problem", fix: ["grant pgque_viewer to stranger"] },
     ]);
     await client.query(statementsOf(told as Told));
     await client.query("grant pg_read_all_stats to stranger");
@@ -237,7 +237,7 @@ describe("queues", () => {
         found: expect.stringMatching(
           /^consumer "ledger" of queue "accounts": 1 lane waits behind a message that failed or is snoozed, for 10m/,
         ),
-        mend: expect.arrayContaining([expect.stringContaining("change_queue('accounts', ")]),
+        fix: expect.arrayContaining([expect.stringContaining("change_queue('accounts', ")]),
       },
     ]);
   });

@@ -57,7 +57,7 @@ describe("install", () => {
     });
   });
 
-  test("another version is named, with what mends it", async () => {
+  test("another version is named, with what fixes it", async () => {
     await using database = await freshDatabase();
     const client = await database.connect();
     await client.query("update pgque.meta set version = '999.0.0'");

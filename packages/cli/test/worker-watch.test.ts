@@ -32,7 +32,7 @@ test("--watch runs handlers as they are in the folder, and the old ones while a 
   await worker.says("good day Barbara");
 
   // a queue more
-  await folder.write("watched.ts", "export default () => console.log('mended');");
+  await folder.write("watched.ts", "export default () => console.log('fixed');");
   await folder.write("another.js", "export default ({ payload }) => console.log('another ' + payload);");
   await worker.says('"queues":["another","watched"]');
   await client.send(defineQueue("another"), 7);

@@ -43,8 +43,8 @@ export type {
 } from "./admin/dead-letter-options.ts";
 export type { DeadLetters } from "./admin/dead-letters.ts";
 export type {
-  FollowedPage,
-  FollowOptions,
+  TailPage,
+  TailOptions,
   FoundMessage,
   MessageState,
   PeekedMessage,

@@ -251,9 +251,9 @@ describe("a message that does not fit when it is received", () => {
     await sendMixed();
     const batch = await pgque.receive(strict);
     const [first, ...others] = batch.invalid.map(({ message }) => message.id);
-    const dead = [{ id: first ?? 0n, reason: "nobody will mend it" }];
+    const dead = [{ id: first ?? 0n, reason: "nobody will fix it" }];
     expect(await batch.settle({ dead, snooze: others.map((id) => ({ id, afterMs: 0 })) })).toBe(true);
-    expect((await deadLetters()).at(-1)).toEqual({ id: String(first), attempt: 1, reason: "nobody will mend it" });
+    expect((await deadLetters()).at(-1)).toEqual({ id: String(first), attempt: 1, reason: "nobody will fix it" });
     const again = await pgque.receive(strict);
     expect(again.invalid.map(({ message }) => message.attempt)).toEqual([1, 1]);
     await again.ack(others);

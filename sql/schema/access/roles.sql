@@ -34,7 +34,7 @@ begin atomic
   union all
   select unnest('{
     queue_status,consumer_status,segment_status,worker_status,maintenance_status,maintenance_problems,lost_batches,waiting_lanes,status,get_queue_info,get_consumer_info,subscription_rows,retry_queue_rows,tick_rows,queue_names,dlq_inspect,
-    queue_settings,consumer_settings,peek,follow,find_message,dead_letters
+    queue_settings,consumer_settings,peek,tail,find_message,dead_letters
   }'::text[]), 'view'
   union all
   select unnest('{maintain_all,maint,maint_retry_events,ticker,force_tick,force_next_tick}'::text[]), 'maintain'

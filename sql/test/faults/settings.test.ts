@@ -63,7 +63,7 @@ async function day(client: pg.Client, schema: string): Promise<unknown[]> {
   await call("bury($1, $2::bigint[], $3)", dead.batch_id, [dead.message_id], hostile);
   for (const look of [
     "peek('q', 'c')",
-    "follow('q')",
+    "tail('q')",
     "dead_letters('q')",
     "queue_status()",
     "consumer_status()",

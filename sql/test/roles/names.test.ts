@@ -108,7 +108,7 @@ async function live(name: string, role: string): Promise<void> {
   expect(await value("select count(*)::int from pgque.queue_status($1)", [name])).toBe(1);
   expect(await value("select consumer from pgque.consumer_status($1)", [name])).toBe(name);
   expect(await value("select count(*)::int from pgque.segment_status($1)", [name])).toBe(3);
-  await client.query("select * from pgque.follow($1)", [name]);
+  await client.query("select * from pgque.tail($1)", [name]);
   for (const call of ["pause($1, $1)", "resume($1, $1)", "pause($1)", "resume($1)", "maintain($1)", "purge($1)"])
     await one(call, name);
   expect(await one("redrive($1, consumer => $1, reason_like => $2)", name, "%")).toBe(2);

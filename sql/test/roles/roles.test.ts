@@ -147,7 +147,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "dlq_inspect('q')",
     "peek('q')",
     "peek('q', 'c')",
-    "follow('q')",
+    "tail('q')",
     "queue_settings()",
     "consumer_settings('q')",
     "dead_letters('q')",

@@ -13,7 +13,7 @@ interface Flags extends DatabaseFlags {
 const more = `
 Looks at the schema and its version, the rights of the role it connects as, maintenance, who holds a lock of Pgque for long, rotation and what keeps space from being given
 back, consumers, dead letters, who holds the xmin horizon, settings that hurt, and whether notifications arrive. Changes nothing. For each
-thing it says what it found, why that matters and the statement that mends it. It needs the role SCHEMA_viewer, and pg_read_all_stats to see
+thing it says what it found, why that matters and the statement that fixes it. It needs the role SCHEMA_viewer, and pg_read_all_stats to see
 what other roles' sessions do.
 
 A problem needs somebody now, a warning will or might. What lasts is a problem from ten times the time on that makes it a warning.
@@ -29,7 +29,7 @@ Examples:
 /** The `doctor` command. */
 export function doctorCommand(): Command {
   return withDatabase(new Command("doctor"))
-    .description("Say what is wrong with queues, the server and whoever holds the xmin horizon, and what mends it.")
+    .description("Say what is wrong with queues, the server and whoever holds the xmin horizon, and what fixes it.")
     .addOption(
       new Option("--older-than <duration>", "a transaction that holds the horizon for so long is a warning")
         .default(60_000, "1m")

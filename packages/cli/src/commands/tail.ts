@@ -1,5 +1,5 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { FollowedPage } from "@pgque/client";
+import type { TailPage } from "@pgque/client";
 import { Command } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
@@ -52,12 +52,12 @@ async function tail(queue: string, flags: Flags): Promise<void> {
   if (flags.follow) void stopRequested().then(() => stop.abort());
   const print = await printer(flags);
   await withPgque(flags, "viewer", async ({ messages }) => {
-    let { messages: page, position } = await messages.follow(queue, { max: Math.max(1, lines) });
+    let { messages: page, position } = await messages.tail(queue, { max: Math.max(1, lines) });
     if (lines > 0) await print(page);
     const outage = new Outage();
     while (flags.follow && !signal.aborted) {
       try {
-        ({ messages: page, position } = await messages.follow(queue, { after: position, max: most }));
+        ({ messages: page, position } = await messages.tail(queue, { after: position, max: most }));
         outage.over();
       } catch (error) {
         outage.tell(error);
@@ -73,7 +73,7 @@ async function tail(queue: string, flags: Flags): Promise<void> {
 class Outage {
   #isTold = false;
 
-  /** Once for each outage. Throws what no waiting mends. */
+  /** Once for each outage. Throws what no waiting fixes. */
   tell(error: unknown): void {
     const { code, message } = error as { code?: unknown; message: string };
     if (code !== "CONNECTION_LOST" && code !== "DATABASE_UNREACHABLE") throw error;
@@ -87,7 +87,7 @@ class Outage {
   }
 }
 
-async function printer({ json: asJson, type }: Flags): Promise<(page: FollowedPage["messages"]) => Promise<void>> {
+async function printer({ json: asJson, type }: Flags): Promise<(page: TailPage["messages"]) => Promise<void>> {
   const [{ json }, { messageLine }] = await Promise.all([import("../output/json.ts"), import("../output/message.ts")]);
   return async (page) => {
     const wanted = page.filter((message) => type === undefined || message.type === type);

@@ -61,10 +61,7 @@ function consumerFinding(of: Consumer, lagMs: number, quoted: string, literal: (
       severity: "warning",
       found: `${found}; it is paused, or its queue is`,
       why: "nothing is received while it is",
-      mend: [
-        `select ${quoted}.resume(${which})`,
-        `-- or the queue: select ${quoted}.resume(${literal(of.queue_name)})`,
-      ],
+      fix: [`select ${quoted}.resume(${which})`, `-- or the queue: select ${quoted}.resume(${literal(of.queue_name)})`],
     };
   }
   if (of.unreceived_ms === null || of.unreceived_ms >= lagMs) {
@@ -73,7 +70,7 @@ function consumerFinding(of: Consumer, lagMs: number, quoted: string, literal: (
       severity,
       found: `${found}; ${of.unreceived_ms === null ? `nobody has ${since} received` : `nobody has received ${since}`}`,
       why: "its workers have died or were never started",
-      mend: [
+      fix: [
         "-- start its worker; if nobody is to receive for it any more:",
         `-- select ${quoted}.unsubscribe(${which})`,
       ],
@@ -83,7 +80,7 @@ function consumerFinding(of: Consumer, lagMs: number, quoted: string, literal: (
     severity,
     found: `${found}; ${showCount(of.in_flight)} in flight`,
     why: "its workers are slower than what is sent",
-    mend: ["-- run more workers, or with a higher concurrency"],
+    fix: ["-- run more workers, or with a higher concurrency"],
   };
 }
 
@@ -95,8 +92,8 @@ function waitingFinding(of: WaitingLanes, quoted: string, literal: (name: string
     severity: "warning",
     found: `consumer ${JSON.stringify(of.consumer)} of queue ${JSON.stringify(of.queue_name)}: ${lanes} behind a message that failed or is snoozed, for ${showAge(of.wait_ms)}; ${left}`,
     why: "the consumer blocks: the later messages of these keys are handled when that one is, or is a dead letter",
-    mend: [
-      "-- mend what the handler fails at; or give it up sooner, with a lower max_retries of the queue:",
+    fix: [
+      "-- fix what the handler fails at; or give it up sooner, with a lower max_retries of the queue:",
       `-- select ${quoted}.change_queue(${literal(of.queue_name)}, '{"max_retries": 5}')`,
     ],
   };

@@ -40,9 +40,9 @@ function deadLetterFinding({ queue_name, dead_letters, lately, reason }: Died, q
     severity: "warning",
     found: `${all}, ${lately >= countedMax ? "more than " : ""}${showCount(lately)} of the last hour${reasons}`,
     why: "a handler fails for good: nobody will try these messages again",
-    mend: [
+    fix: [
       `select id, consumer, attempt, reason, payload from ${quoted}.dead_letters(${queue}, max_messages => 20)`,
-      `-- once the handler is mended: select ${quoted}.redrive(${queue})`,
+      `-- once the handler is fixed: select ${quoted}.redrive(${queue})`,
     ],
   };
 }

@@ -9,8 +9,8 @@ export interface Finding {
   found: string;
   /** Why it matters; absent when all is well. */
   why?: string;
-  /** The statements that mend it, to be run as they are, and what else has to be done, after `-- `. */
-  mend?: string[];
+  /** The statements that fix it, to be run as they are, and what else has to be done, after `-- `. */
+  fix?: string[];
 }
 
 /** What a check looks at, and by which measure. */

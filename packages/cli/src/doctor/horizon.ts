@@ -27,8 +27,8 @@ export function holderFinding(holder: Holder, olderThanMs: number): Finding | un
   const severity = severityOfHolder(holder, olderThanMs);
   const found = describeHolder(holder);
   if (severity === "ok") return isLasting(holder) ? ok(found) : undefined;
-  const mend = holder.endsWhere === null ? [holder.endsWith] : [`-- ${holder.endsWhere}:`, holder.endsWith];
-  return { severity, found, why: whyOf(holder), mend };
+  const fix = holder.endsWhere === null ? [holder.endsWith] : [`-- ${holder.endsWhere}:`, holder.endsWith];
+  return { severity, found, why: whyOf(holder), fix };
 }
 
 function severityOfHolder(holder: Holder, olderThanMs: number): Severity {

@@ -32,7 +32,7 @@ function lockFinding(lock: HeldLock, warnMs: number, literal: (text: string) => 
     severity: severityOf(heldMs, warnMs),
     found: `${describeLock(lock)} for ${showAge(heldMs)}`,
     why: whys[purpose] ?? "the space that this part of maintenance gives back is not given back",
-    mend:
+    fix:
       pid === null
         ? [`rollback prepared ${literal(preparedTransaction ?? "")}`]
         : [

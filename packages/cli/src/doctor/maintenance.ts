@@ -67,7 +67,7 @@ function homeFinding(isSameCluster: boolean, quoted: string): Finding {
     severity: "problem",
     found: "the messages are those of another cluster: they were restored, replicated or upgraded",
     why: "sending and receiving fail with PQ007 until they have been written anew",
-    mend: ["-- with senders and workers stopped, as the schema's owner:", `select * from ${quoted}.repair()`],
+    fix: ["-- with senders and workers stopped, as the schema's owner:", `select * from ${quoted}.repair()`],
   };
 }
 
@@ -81,7 +81,7 @@ function seenFinding({ unseen_ms, workers, queues }: Status, quoted: string): Fi
     severity: severityOf(unseenMs, tracePeriodMs),
     found: `nobody has called maintain for ${showAge(unseenMs)}; ${alive}`,
     why: "delayed messages and retries are not delivered, dead workers keep their messages, and no space is given back",
-    mend: [
+    fix: [
       "-- run a worker, or schedule this every second (pg_cron, or any scheduler):",
       `call ${quoted}.maintain_all()`,
     ],
@@ -93,7 +93,7 @@ function clockFinding(behindMs: number): Finding {
     severity: "warning",
     found: `the server's clock has stepped back, by ${showAge(behindMs)} or more`,
     why: "leases, delays and dedupe keys from before last longer by that step, and what maintain measures by the clock begins anew",
-    mend: [
+    fix: [
       "-- let NTP slew the clock instead of stepping it, and look for what set it: chronyc tracking, or timedatectl",
     ],
   };
@@ -106,7 +106,7 @@ function overdueFinding(overdueMs: number, quoted: string): Finding {
     severity,
     found: `a delayed message or a retry has been due for ${showAge(overdueMs)} and is not delivered`,
     why: "whoever calls maintain delivers what is due: nobody does, or it fails",
-    mend: [`call ${quoted}.maintain_all()`],
+    fix: [`call ${quoted}.maintain_all()`],
   };
 }
 
@@ -118,7 +118,7 @@ function lostFinding(queue: string, consumer: string, batches: number, lostMs: n
     severity,
     found: `${whose}: ${batches} ${batches === 1 ? "batch" : "batches"} of dead workers, the first for ${showAge(lostMs)}`,
     why: "their messages come again only when somebody calls maintain",
-    mend: [`call ${quoted}.maintain_all()`],
+    fix: [`call ${quoted}.maintain_all()`],
   };
 }
 
@@ -128,6 +128,6 @@ function failedFinding(queue: string, step: string, failedMs: number, message: s
     severity: "problem",
     found: `queue ${JSON.stringify(queue)}: ${what}, ${showAge(failedMs)} ago: ${message}`,
     why: "sending, receiving, delivery and recovery go on, but the queue takes more and more space",
-    mend: ["-- remove what the message names: maintenance tries again within the hour"],
+    fix: ["-- remove what the message names: maintenance tries again within the hour"],
   };
 }

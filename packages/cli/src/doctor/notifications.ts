@@ -31,7 +31,7 @@ export const notificationsCheck: Check = {
         severity: "warning",
         found: "a notification did not arrive: there is a transaction pooler between this and the server",
         why: "workers poll instead, up to a second late while idle, and a crash of theirs is noticed in 15 s instead of at once",
-        mend: ["-- give workers a connection string that goes to the server, or to a pool in session mode"],
+        fix: ["-- give workers a connection string that goes to the server, or to a pool in session mode"],
       },
     ];
   },

@@ -6,26 +6,26 @@ import type { Severity } from "./finding.ts";
 
 const colors = { ok: "green", warning: "yellow", problem: "red" } as const;
 
-/** What was found, for people: a line each, and below it why it matters and what mends it. */
+/** What was found, for people: a line each, and below it why it matters and what fixes it. */
 export function textReport(findings: readonly NamedFinding[]): string {
   const width = Math.max(...findings.map(({ check }) => check.length));
   const indent = " ".repeat("problem".length + width + 4);
-  const lines = findings.flatMap(({ check, severity, found, why, mend = [] }) => [
+  const lines = findings.flatMap(({ check, severity, found, why, fix = [] }) => [
     `${label(severity)}  ${check.padEnd(width)}  ${sanitize(found)}`,
     ...(why === undefined ? [] : [`${indent}why:  ${why}`]),
-    ...mend.map((statement, i) => `${indent}${i === 0 ? "mend: " : "      "}${terminated(sanitize(statement))}`),
+    ...fix.map((statement, i) => `${indent}${i === 0 ? "fix:  " : "      "}${terminated(sanitize(statement))}`),
   ]);
   return `${lines.join("\n")}\n\n${summary(findings)}`;
 }
 
 /** The same for programs. */
 export function jsonReport(findings: readonly NamedFinding[]): string {
-  const checks = findings.map(({ check, severity, found, why = null, mend = [] }) => ({
+  const checks = findings.map(({ check, severity, found, why = null, fix = [] }) => ({
     check,
     severity,
     found,
     why,
-    mend,
+    fix,
   }));
   return json({ result: worstOf(findings), checks });
 }

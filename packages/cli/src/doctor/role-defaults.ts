@@ -39,7 +39,7 @@ export function roleDefaultFinding({ role, database, name, value }: Default): Fi
   const whose =
     role === null ? `database ${database}` : `role ${role}${database === null ? "" : ` in database ${database}`}`;
   return [
-    { severity: "warning", found: `${name} is ${value} for ${whose}`, why, mend: [`alter ${whose} reset ${name}`] },
+    { severity: "warning", found: `${name} is ${value} for ${whose}`, why, fix: [`alter ${whose} reset ${name}`] },
   ];
 }
 

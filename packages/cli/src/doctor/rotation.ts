@@ -42,15 +42,15 @@ function blockerFinding(
   const gid = /^prepared transaction ('.*') holds/s.exec(blocker)?.[1];
   const found = `queue ${JSON.stringify(queue)} keeps ${showBytes(size)} in drained segments, of ${segments}: ${blocker}`;
   const why = "the queue grows by a segment at each rotation until it ends; sending and receiving go on";
-  if (pid !== undefined) return { severity: "warning", found, why, mend: [`select pg_terminate_backend(${pid})`] };
-  if (gid !== undefined) return { severity: "warning", found, why, mend: [`rollback prepared ${gid}`] };
+  if (pid !== undefined) return { severity: "warning", found, why, fix: [`select pg_terminate_backend(${pid})`] };
+  if (gid !== undefined) return { severity: "warning", found, why, fix: [`rollback prepared ${gid}`] };
   const severity: Severity = blocker.startsWith("the retention") ? "ok" : severityOf(waits_ms, lagMs);
   if (severity === "ok") return ok(found);
   return {
     severity,
     found: `queue ${JSON.stringify(queue)} has kept ${showBytes(size)} for ${showAge(waits_ms)}: ${blocker}`,
     why: "what one consumer has not received or settled is kept for it, and grows until it does",
-    mend: remedy(blocker, quoted, client.escapeLiteral(queue)),
+    fix: remedy(blocker, quoted, client.escapeLiteral(queue)),
   };
 }
 

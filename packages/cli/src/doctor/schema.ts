@@ -17,7 +17,7 @@ export const schemaCheck: Check = {
           severity: "problem",
           found: `schema ${JSON.stringify(schema)} may not be used by this role`,
           why: "nothing can be said of the queues in it",
-          mend: [await grantViewer(client, schema)],
+          fix: [await grantViewer(client, schema)],
         },
       ];
     }
@@ -32,7 +32,7 @@ export function versionFinding(schema: string, version: string | null): Finding 
       severity: "problem",
       found: `Pgque is not installed in schema ${JSON.stringify(schema)} of this database`,
       why: "there is no queue to send to or receive from",
-      mend: [install, "-- if it is in another schema: pgque doctor --schema <name>"],
+      fix: [install, "-- if it is in another schema: pgque doctor --schema <name>"],
     };
   }
   if (serves(version, schemaVersion)) return ok(`version ${version}, this command line needs ${schemaVersion}`);
@@ -41,7 +41,7 @@ export function versionFinding(schema: string, version: string | null): Finding 
     severity: "problem",
     found: `the schema is of version ${version}, this command line is for ${schemaVersion}`,
     why: older ? "clients of this version refuse an older schema" : "this command line may not know what it looks at",
-    mend: [older ? install : `-- use the pgque package of version ${version}`],
+    fix: [older ? install : `-- use the pgque package of version ${version}`],
   };
 }
 
@@ -52,7 +52,7 @@ function buildFinding(schema: string, build: string | null): Finding {
     severity: "warning",
     found: `schema ${JSON.stringify(schema)} is another build of version ${schemaVersion}: ${build ?? "without a fingerprint"}, not ${schemaFingerprint}`,
     why: "a function or a table may not be as this command line knows it",
-    mend: [`-- pgque validate --schema ${JSON.stringify(schema)}   says what differs`],
+    fix: [`-- pgque validate --schema ${JSON.stringify(schema)}   says what differs`],
   };
 }
 
@@ -74,7 +74,7 @@ export const rightsCheck: Check = {
           severity: "problem",
           found: `role ${row?.role} may not look at queues`,
           why: "whether consumers lag, workers died or maintenance has stopped cannot be said",
-          mend: [await grantViewer(client, schema)],
+          fix: [await grantViewer(client, schema)],
         },
       ];
     }
@@ -92,7 +92,7 @@ function sessionsFinding(role: string, sees: boolean): Finding {
     severity: "warning",
     found: `role ${role} does not see what other roles' sessions do`,
     why: "transactions of others that hold the horizon or a segment are shown without their age and query",
-    mend: [`grant pg_read_all_stats to ${role}`],
+    fix: [`grant pg_read_all_stats to ${role}`],
   };
 }
 
@@ -108,14 +108,14 @@ async function rolesFinding(client: Examination["client"], quoted: string): Prom
           severity: "warning",
           found: "the schema's roles have not been made",
           why: "only the owner may administer, and each queue has to be granted to each role",
-          mend: [`select ${quoted}.create_roles()`],
+          fix: [`select ${quoted}.create_roles()`],
         },
   );
 }
 
 /** Roles other than the owner that can create in the schema, or own something there. */
 async function creatorFindings(client: Examination["client"], schema: string): Promise<Finding[]> {
-  const { rows } = await client.query<{ found: string; mend: string }>(
+  const { rows } = await client.query<{ found: string; fix: string }>(
     `with of_schema as (
        select n.* from pg_namespace n where n.nspname = $1
      ),
@@ -124,7 +124,7 @@ async function creatorFindings(client: Examination["client"], schema: string): P
        select p.proowner as oid from pg_proc p join of_schema n on n.oid = p.pronamespace and p.proname = 'create_queue' limit 1
      )
      select format('%s holds CREATE on schema %I', case when g.grantee = 0 then 'PUBLIC' else 'role ' || g.grantee::regrole end, n.nspname) as found,
-            format('revoke create on schema %I from %s', n.nspname, case when g.grantee = 0 then 'public' else g.grantee::regrole::text end) as mend
+            format('revoke create on schema %I from %s', n.nspname, case when g.grantee = 0 then 'public' else g.grantee::regrole::text end) as fix
        from of_schema n
       cross join installer i
       cross join lateral aclexplode(n.nspacl) g
@@ -144,7 +144,7 @@ async function creatorFindings(client: Examination["client"], schema: string): P
     [schema],
   );
   const why = "who can create a function in the schema can overload one that Pgque calls with the owner's rights";
-  return rows.map(({ found, mend }) => ({ severity: "problem", found, why, mend: [mend] }));
+  return rows.map(({ found, fix }) => ({ severity: "problem", found, why, fix: [fix] }));
 }
 
 async function grantViewer(client: Examination["client"], schema: string): Promise<string> {

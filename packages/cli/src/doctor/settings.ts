@@ -10,7 +10,7 @@ interface Rule {
   hurts: (value: string) => boolean;
   severity: "warning" | "problem";
   why: string;
-  mend: string[];
+  fix: string[];
 }
 
 const reload = "select pg_reload_conf()";
@@ -22,42 +22,42 @@ const rules: readonly Rule[] = [
     hurts: (value) => value === "off",
     severity: "problem",
     why: "Pgque's tables do without, but rotation changes catalog rows that only vacuum removes, as do all other tables",
-    mend: ["alter system set autovacuum = on", reload],
+    fix: ["alter system set autovacuum = on", reload],
   },
   {
     name: "fsync",
     hurts: (value) => value === "off",
     severity: "problem",
     why: "a crash of the machine may destroy the whole database, and with it every message",
-    mend: ["alter system set fsync = on", reload],
+    fix: ["alter system set fsync = on", reload],
   },
   {
     name: "synchronous_commit",
     hurts: (value) => value === "off",
     severity: "warning",
     why: "a crash loses what was sent and committed in the last moments; the workers set it themselves where it is harmless",
-    mend: ["alter system set synchronous_commit = on", reload],
+    fix: ["alter system set synchronous_commit = on", reload],
   },
   {
     name: "idle_in_transaction_session_timeout",
     hurts: (value) => value === "0",
     severity: "warning",
     why: "nothing ends a forgotten transaction, and while it lives all tables but Pgque's keep their dead rows",
-    mend: ["alter system set idle_in_transaction_session_timeout = '5min'", reload],
+    fix: ["alter system set idle_in_transaction_session_timeout = '5min'", reload],
   },
   {
     name: "track_activities",
     hurts: (value) => value === "off",
     severity: "warning",
     why: "the server does not say since when a session has been in its transaction: doctor and guard cannot tell who holds the horizon",
-    mend: ["alter system set track_activities = on", reload],
+    fix: ["alter system set track_activities = on", reload],
   },
   {
     name: "old_snapshot_threshold",
     hurts: (value) => value !== "-1",
     severity: "warning",
     why: "long queries fail with 'snapshot too old' for the sake of dead rows, which Pgque does not have; PostgreSQL 17 removed it",
-    mend: ["alter system set old_snapshot_threshold = -1", restart],
+    fix: ["alter system set old_snapshot_threshold = -1", restart],
   },
 ];
 
@@ -74,9 +74,9 @@ export const settingsCheck: Check = {
 
 /** What is wrong with these settings. One that the server does not have is not. */
 export function settingFindings(settings: Settings): Finding[] {
-  return rules.flatMap(({ name, hurts, severity, why, mend }) => {
+  return rules.flatMap(({ name, hurts, severity, why, fix }) => {
     const value = settings.get(name);
-    return value !== undefined && hurts(value) ? [{ severity, found: `${name} is ${value}`, why, mend }] : [];
+    return value !== undefined && hurts(value) ? [{ severity, found: `${name} is ${value}`, why, fix }] : [];
   });
 }
 
@@ -115,7 +115,7 @@ export function connectionsFinding(used: number, max: number): Finding[] {
       severity: used >= 0.95 * max ? "problem" : "warning",
       found: `${used} of ${max} connections are in use`,
       why: "a worker or a sender that connects next may be refused",
-      mend: ["-- a pooler, smaller pools, or:", `alter system set max_connections = ${2 * max}`, restart],
+      fix: ["-- a pooler, smaller pools, or:", `alter system set max_connections = ${2 * max}`, restart],
     },
   ];
 }
@@ -129,7 +129,7 @@ export function locksFinding(relations: number, max: number, each: number): Find
       severity: relations >= 0.9 * max ? "problem" : "warning",
       found: `the schema has ${showCount(relations)} relations, and the server has room for ${showCount(max)} locks`,
       why: "pg_dump, repair and drop schema lock all of them in one transaction, and fail when there is no room",
-      mend: [`alter system set max_locks_per_transaction = ${each * factor}`, restart],
+      fix: [`alter system set max_locks_per_transaction = ${each * factor}`, restart],
     },
   ];
 }

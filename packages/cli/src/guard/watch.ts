@@ -97,7 +97,7 @@ async function checkRight(client: Client, log: Logger): Promise<void> {
     "select pg_has_role('pg_signal_backend', 'usage') as may, quote_ident(current_user) as role",
   );
   if (rows[0]?.may !== false) return;
-  log.error("this role may not end other roles' transactions", { mend: `grant pg_signal_backend to ${rows[0].role}` });
+  log.error("this role may not end other roles' transactions", { fix: `grant pg_signal_backend to ${rows[0].role}` });
 }
 
 /** The server of a configuration, without its password. */

@@ -21,7 +21,7 @@ export async function importFile(file: string): Promise<unknown> {
   }
 }
 
-/** As long as nobody mends the file it will not load. */
+/** As long as nobody fixes the file it will not load. */
 function isWrong(cause: unknown, file: string): boolean {
   const { code, path: unread } = Object(cause) as NodeJS.ErrnoException;
   return cause instanceof SyntaxError || notThere.has(String(code)) || unread === path.resolve(file);
@@ -35,7 +35,7 @@ const notThere = new Set([
   "ERR_PACKAGE_PATH_NOT_EXPORTED",
 ]);
 
-/** What mends what people run into first. */
+/** What fixes what people run into first. */
 function adviceOn(cause: unknown): string {
   const { code, message, url } = Object(cause) as NodeJS.ErrnoException & { url?: string };
   if (cause instanceof SyntaxError && /Unexpected token 'export'|import statement outside a module/.test(message))

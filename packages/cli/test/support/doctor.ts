@@ -6,7 +6,7 @@ export interface Told {
   severity: "ok" | "warning" | "problem";
   found: string;
   why: string | null;
-  mend: string[];
+  fix: string[];
 }
 
 /** Runs `pgque doctor --json`: what it found, and its exit code. */
@@ -24,5 +24,5 @@ export async function illsOf(url: string, check: string, ...args: string[]): Pro
 
 /** What it says is to be run, as SQL. */
 export function statementsOf(told: Told): string {
-  return told.mend.filter((line) => !line.startsWith("--")).join("; ");
+  return told.fix.filter((line) => !line.startsWith("--")).join("; ");
 }

@@ -13,8 +13,8 @@ export interface PeekOptions extends CallOptions {
   max?: number | undefined;
 }
 
-/** From where messages are followed. */
-export interface FollowOptions extends CallOptions {
+/** From where messages are tailed. */
+export interface TailOptions extends CallOptions {
   /** The `position` that the last call returned. Default: the last `max` messages that are kept, to begin with. */
   after?: string | undefined;
   /** At most so many. 1 to 1000. Default: 100. */
@@ -22,7 +22,7 @@ export interface FollowOptions extends CallOptions {
 }
 
 /** What was sent since the last look. */
-export interface FollowedPage {
+export interface TailPage {
   /** The oldest first. */
   messages: PeekedMessage[];
   /** What `after` takes, to look at what comes next. */
@@ -74,7 +74,7 @@ export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"
   deadLetterId: bigint | null;
 }
 
-export const followChecks: Record<keyof FollowOptions, Check> = { after: text, max: integer(1, 1000), ...callChecks };
+export const tailChecks: Record<keyof TailOptions, Check> = { after: text, max: integer(1, 1000), ...callChecks };
 
 export const peekChecks: Record<keyof PeekOptions, Check> = {
   consumer: name,

@@ -4,10 +4,10 @@ import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { id as idCheck } from "../receive/settle-options.ts";
 import { callChecks, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
 import {
-  followChecks,
+  tailChecks,
   peekChecks,
-  type FollowedPage,
-  type FollowOptions,
+  type TailPage,
+  type TailOptions,
   type FoundMessage,
   type PeekedMessage,
   type PeekOptions,
@@ -41,12 +41,12 @@ export class Messages {
    *
    * @throws PgqueError INVALID_ARGUMENT for a position that is none
    * @example
-   * const { position } = await pgque.messages.follow(orders);
-   * const { messages } = await pgque.messages.follow(orders, { after: position }); // what was sent since
+   * const { position } = await pgque.messages.tail(orders);
+   * const { messages } = await pgque.messages.tail(orders, { after: position }); // what was sent since
    */
-  async follow(queue: QueueRef, options: FollowOptions = {}): Promise<FollowedPage> {
-    refuse("messages.follow", problemsOf(options, followChecks));
-    return queries.follow(this.#db, queueOf("messages.follow", queue).name, options);
+  async tail(queue: QueueRef, options: TailOptions = {}): Promise<TailPage> {
+    refuse("messages.tail", problemsOf(options, tailChecks));
+    return queries.tail(this.#db, queueOf("messages.tail", queue).name, options);
   }
 
   /**

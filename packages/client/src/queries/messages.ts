@@ -1,6 +1,6 @@
 import type {
-  FollowedPage,
-  FollowOptions,
+  TailPage,
+  TailOptions,
   FoundMessage,
   MessageState,
   PeekedMessage,
@@ -49,13 +49,13 @@ function readPeeked(row: Row): PeekedMessage {
   };
 }
 
-export async function follow(db: Connection, queue: string, options: FollowOptions): Promise<FollowedPage> {
+export async function tail(db: Connection, queue: string, options: TailOptions): Promise<TailPage> {
   const { after, max = 100, signal } = options;
   // one row at least: the position is also there when no message is
   const rows = await db.rows(
     (s) => `
       select f."position" as next, message_id::text, attempt::text, m."position", ${columns}
-        from ${s}.follow(queue => $1, after => $2, max_messages => $3::text::int) f
+        from ${s}.tail(queue => $1, after => $2, max_messages => $3::text::int) f
         left join lateral unnest(f.messages) with ordinality m on true
        order by m.ordinality`,
     [queue, after ?? null, String(max)],

@@ -45,16 +45,16 @@ test("with a consumer peek looks at what it has not received", async () => {
 test("follow has the last messages, then what was sent since, and always where to go on", async () => {
   const queue = defineQueue("followed");
   await pgque.ensure(queue);
-  const begin = await pgque.messages.follow(queue);
+  const begin = await pgque.messages.tail(queue);
   expect(begin).toEqual({ messages: [], position: expect.any(String) });
   const ids = await pgque.sendMany(queue, [{ a: 1 }, "two"], { headers: { h: 1 } });
-  const page = await pgque.messages.follow(queue, { after: begin.position });
+  const page = await pgque.messages.tail(queue, { after: begin.position });
   expect(page.messages).toEqual(await pgque.messages.peek(queue));
   expect(page.messages.map(({ id }) => id)).toEqual(ids);
-  expect((await pgque.messages.follow(queue, { after: page.position })).messages).toEqual([]);
-  expect((await pgque.messages.follow(queue, { max: 1 })).messages).toEqual(page.messages.slice(1));
-  expect((await failure(pgque.messages.follow(queue, { after: "behind" }))).code).toBe("INVALID_ARGUMENT");
-  expect((await failure(pgque.messages.follow("nowhere"))).code).toBe("QUEUE_NOT_FOUND");
+  expect((await pgque.messages.tail(queue, { after: page.position })).messages).toEqual([]);
+  expect((await pgque.messages.tail(queue, { max: 1 })).messages).toEqual(page.messages.slice(1));
+  expect((await failure(pgque.messages.tail(queue, { after: "behind" }))).code).toBe("INVALID_ARGUMENT");
+  expect((await failure(pgque.messages.tail("nowhere"))).code).toBe("QUEUE_NOT_FOUND");
 });
 
 test("a message is found in whatever state it is", async () => {

@@ -1,13 +1,13 @@
 -- Looking at what is sent while it is sent, without receiving it. Nothing is written, nothing is locked but ACCESS SHARE, nothing waits for who
 -- looks: what was received by all and truncated before it was looked at is not shown.
 --
--- Messages cannot be followed by their place in the log: a transaction that began earlier may commit later, and its messages lie before what has
--- been shown. So who follows keeps a snapshot, as a cursor does: what it did not see and the next one does is new.
+-- Messages cannot be tailed by their place in the log: a transaction that began earlier may commit later, and its messages lie before what has
+-- been shown. So a reader keeps a snapshot, as a cursor does: what it did not see and the next one does is new.
 
 -- The messages that became visible after a position, the oldest first, and the position to go on from. after null: the last messages that are
 -- kept, to begin with. Retries are not shown, they are one consumer's; a delayed message is once it has become due. When there are
 -- max_messages (1 to 1000) call again, there may be more. Errors: PQ001 no such queue, PQ004 an argument out of range.
-create function follow(
+create function tail(
   queue text, after text default null, max_messages int default 100, out "position" text, out messages peeked_message[]
 )
 language plpgsql
@@ -23,7 +23,7 @@ as $$
 #variable_conflict use_variable
 declare
   of_queue constant int := require_queue(queue);
-  place constant record := follow_position(after);
+  place constant record := tail_position(after);
   until constant pg_snapshot := coalesce(place.until, snapshot_now());
   last_place text;
 begin
@@ -54,7 +54,7 @@ $$;
 
 -- What a position says: the snapshot of which everything has been shown, 812:815:813; while a page after it was full also the next one, and
 -- the (txid, seq) of the last message that was shown, 812:815:813/820:820:/817.5.
-create function follow_position(
+create function tail_position(
   "position" text, out since pg_snapshot, out until pg_snapshot, out txid xid8, out seq bigint
 )
 language plpgsql

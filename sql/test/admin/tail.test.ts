@@ -18,7 +18,7 @@ function follower() {
   let position: string | null = null;
   return async (max = 100): Promise<string[]> => {
     const { rows } = await a.query(
-      `select f.position, array(select payload from unnest(f.messages)) as payloads from pgque.follow('q', after => $1, max_messages => $2) f`,
+      `select f.position, array(select payload from unnest(f.messages)) as payloads from pgque.tail('q', after => $1, max_messages => $2) f`,
       [position, max],
     );
     position = rows[0].position;
@@ -111,12 +111,12 @@ test("nothing is written, and no transaction id used", async () => {
 
 test.each(["", "x", "1/2", "1:1:/1:1:/x", "3:1:", "1:1:/1:1:/1.5/2"])("%j is no position", async (after) => {
   await makeQueue(a);
-  await expect(a.query("select pgque.follow('q', after => $1)", [after])).rejects.toMatchObject({
+  await expect(a.query("select pgque.tail('q', after => $1)", [after])).rejects.toMatchObject({
     code: "PQ004",
     message: expect.stringContaining("expected after to be a position that follow has returned"),
   });
 });
 
 test("a queue that is not there is an error", async () => {
-  await expect(a.query("select pgque.follow('nowhere')")).rejects.toMatchObject({ code: "PQ001" });
+  await expect(a.query("select pgque.tail('nowhere')")).rejects.toMatchObject({ code: "PQ001" });
 });
