@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Everything that can be said of the tree without running it: format, lint (with types), the shape of the source, the command line's page up to date. Types were checked by the build that scripts/run.mjs has just done.
+// Everything that can be said of the tree without running it: format, lint (with types), the shape of the source, the words of public
+// names, the command line's page up to date. Types were checked by the build that scripts/run.mjs has just done.
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 
@@ -8,6 +9,7 @@ const checks = [
   { name: "format", command: "oxfmt", args: ["--check", "."] },
   { name: "lint", command: "oxlint", args: ["--type-aware", "--deny-warnings"] },
   { name: "architecture", command: "node", args: ["scripts/check-architecture.mjs"] },
+  { name: "words", command: "node", args: ["scripts/check-words.mjs"] },
   { name: "page of the command line", command: "node", args: ["scripts/cli-page.mjs", "--check"] },
 ];
 

@@ -92,3 +92,59 @@ describe("the architecture", () => {
     );
   });
 });
+
+describe("the words of public names", () => {
+  const program = (flag: string): string =>
+    `export const program = () => ({ name: () => "send", options: [{ long: "${flag}" }], commands: [] });`;
+  const sound: Tree = {
+    "docs/glossary.md": "| word | meaning |\n|---|---|\n| lease | how long |\n",
+    "packages/cli/dist/main.js": program("--retries"),
+    "packages/worker/dist/events/worker-events.js": "export const workerEventNames = { leaseLost: true };",
+    "sql/schema/core/a.sql": "create function retry_send(a int) returns int\n",
+    "scripts/words.txt": "lost\nretry\nsend\n",
+    "scripts/check-exceptions.json": JSON.stringify({ words: [] }),
+  };
+  const words = (files: Tree): string => check("check-words.mjs", { ...sound, ...files });
+
+  test("are in the list or in the glossary, whatever their ending", () => {
+    expect(words({})).toBe("");
+  });
+
+  test.each([
+    ["a flag", { "packages/cli/dist/main.js": program("--fancy-retries") }, "send: expected --fancy-retries"],
+    [
+      "a function",
+      { "sql/schema/core/b.sql": "create or replace function fancy_send()\n" },
+      "sql/schema/core/b.sql: expected fancy_send",
+    ],
+    [
+      "an event",
+      {
+        "packages/worker/dist/events/worker-events.js":
+          "export const workerEventNames = { leaseLost: true, fancy: true };",
+      },
+      "worker event: expected fancy",
+    ],
+  ])("are known in %s", (_, files, place) => {
+    expect(words(files)).toContain(`${place} to be made of known words, found "fancy"`);
+  });
+
+  test("are listed only where a name has them, in order and once", () => {
+    expect(words({ "scripts/words.txt": "lost\nqueue\nretry\nsend\n" })).toContain('no name has the word "queue"');
+    expect(words({ "scripts/words.txt": "retry\nlost\nsend\n" })).toContain(
+      "expected each word once, in the order of sort",
+    );
+  });
+
+  test("have exceptions, each of which is needed", () => {
+    const exception = { "scripts/check-exceptions.json": JSON.stringify({ words: ["--fancy"] }) };
+    expect(
+      words({
+        ...exception,
+        "packages/cli/dist/main.js": program("--fancy"),
+        "scripts/words.txt": "lost\nretry\nsend\n",
+      }),
+    ).toBe("");
+    expect(words(exception)).toContain("expected an unknown word in --fancy, found none. Remove the exception");
+  });
+});
