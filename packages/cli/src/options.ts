@@ -42,6 +42,26 @@ export function ids(text: string, before: bigint[] = []): bigint[] {
   return [...before, ...text.split(",").map((one) => id(one.trim()))];
 }
 
+/** A number that the benchmark checks. */
+export function number(text: string): number {
+  const value = Number(text);
+  if (text.trim() === "" || !Number.isFinite(value)) throw new InvalidArgumentError("Expected a number.");
+  return value;
+}
+
+/** Numbers with commas between them. */
+export function numbers(text: string): number[] {
+  return list(text).map(number);
+}
+
+/** Names with commas between them. */
+export function list(text: string): string[] {
+  return text
+    .split(",")
+    .map((name) => name.trim())
+    .filter(Boolean);
+}
+
 export function onOff(text: string): boolean {
   if (text === "on" || text === "off") return text === "on";
   throw new InvalidArgumentError(`Expected "on" or "off", got: ${JSON.stringify(text)}.`);

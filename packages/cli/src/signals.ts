@@ -22,8 +22,13 @@ export class Stopped extends Error {
   }
 
   get exitCode(): number {
-    return 128 + os.constants.signals[this.signal];
+    return exitCodeOf(this.signal);
   }
+}
+
+/** As shells have it: 130 for Ctrl-C. */
+export function exitCodeOf(signal: NodeJS.Signals): number {
+  return 128 + os.constants.signals[signal];
 }
 
 /** Listens from now on. */

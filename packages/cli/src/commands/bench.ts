@@ -1,86 +1,178 @@
+import path from "node:path";
+import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
 import { Command } from "commander";
-import { benchCompareCommand } from "./bench-compare.ts";
-import { benchDegradationCommand } from "./bench-degradation.ts";
-import { benchDrainCommand } from "./bench-drain.ts";
-import { benchEngineCommand } from "./bench-engine.ts";
-import { benchLatencyCommand } from "./bench-latency.ts";
-import { benchPickCommand } from "./bench-pick.ts";
-import { benchRetentionCommand } from "./bench-retention.ts";
-import { benchSendsCommand } from "./bench-sends.ts";
-import { benchSoakCommand } from "./bench-soak.ts";
-import { benchTargetsCommand } from "./bench-targets.ts";
-import { benchThroughputCommand } from "./bench-throughput.ts";
-import { list, number, withSqlFiles } from "./bench-options.ts";
-import { scenarioCommand } from "./bench-scenario.ts";
-
-const description =
-  "Measure what a held xmin horizon does to a queue. Every system is run under every horizon, in a fresh database each time: " +
-  "first clean, then with the horizon held, then until the backlog is gone. Without a database to use, it starts an embedded " +
-  "PostgreSQL and removes it afterwards.";
-
-const examples = `\
-  pgque bench --quick                          two minutes, saturated, indicative
-  pgque bench --repeat 1                       800 messages/s for three minutes a cell, about a quarter of an hour
-  pgque bench --quick --systems pgque-worker   the worker instead of bare SQL
-  pgque bench --quick --baseline results/2026-01-31T08-05-00-xmin/results.json
-                                               the same against an earlier run of it
-  pgque bench --quick --postgres 14,18         on both, cell by cell in turn; of every scenario
-  pgque bench --database-url postgres://…      on a server of yours, in databases made for it and dropped again
-  pgque bench engine --quick                   figures of the engine itself: sends, WAL, latency, …
-  pgque bench sends --quick                    how fast the client sends, against COPY, INSERT and other queues
-  pgque bench drain --quick                    how fast workers drain a queue, against other queues
-  pgque bench latency --quick                  how long a message takes to its handler, against other queues
-  pgque bench throughput --quick               how fast messages are sent, and how fast received
-  pgque bench pick --quick                     how long workers take to do jobs by priority
-  pgque bench degradation --quick              beside a transaction that nobody ends
-  pgque bench retention --quick                what a slot that keeps dead tuples for a while costs
-  pgque bench soak                             whether anything grows in half an hour at a steady rate
-  pgque bench compare --quick                  everything that is installed, in one table
-  pgque bench targets                          which targets earlier runs have met`;
+import { Client } from "pg";
+import { connectionConfig } from "../connection.ts";
+import { numbers } from "../options.ts";
+import { UsageError } from "../output/failure.ts";
+import { printLine } from "../output/print.ts";
+import { exitCodeOf, stopSignals } from "../signals.ts";
+import { type BenchScenario, scenarios, xmin } from "./bench-scenarios.ts";
 
 /** The `bench` command. */
 export function benchCommand(): Command {
-  const command = new Command("bench")
-    .summary("Measure what a held xmin horizon does to a queue.")
-    .description(description)
-    .option("--quick", "about two minutes: saturated, one repeat; indicative only")
-    .option("--duration <seconds>", "how long the horizon is held in each cell (default: 180; quick: 15)", number)
+  const bench = scenarioCommand(xmin, "bench")
+    // options behind the name of another scenario are that scenario's
+    .enablePositionalOptions();
+  for (const scenario of scenarios) bench.addCommand(scenarioCommand(scenario));
+  return bench.addCommand(targetsCommand());
+}
+
+const setting = `
+Each cell has a fresh database. Without a database to use, an embedded PostgreSQL is started and removed afterwards.
+A system that is not installed is skipped, and the report says so: npm install graphile-worker@0.18 pg-boss bullmq@6
+ioredis@5 zod@4 brings all that npm has. BullMQ's cells start a redis-server from the PATH.`;
+
+/** The options that every scenario has. */
+interface CommonFlags {
+  /** Seconds; of scenarios that have one. */
+  duration?: number;
+  /** A file; of scenarios that compare with an earlier run. */
+  baseline?: string;
+  results?: string;
+  json?: true;
+  databaseUrl?: string;
+  postgres?: number[];
+}
+
+function scenarioCommand(scenario: BenchScenario, name = scenario.name): Command {
+  const command = new Command(name).summary(scenario.summary).description(`${scenario.summary} ${scenario.details}`);
+  for (const [flag, help, read] of scenario.options) {
+    if (read) command.option(flag, help, read);
+    else command.option(flag, help);
+  }
+  return command
+    .option("--results <folder>", `(default: results/<time>-${scenario.name})`)
+    .option("--json", "print results.json instead of the tables")
+    .option("--database-url <url>", "the server to use (default: DATABASE_URL, PG* variables, else an embedded one)")
     .option(
-      "--rate <messages/s>",
-      "all producers together, open loop; 0: as fast as they can (default: 800; quick: 0)",
-      number,
+      "--postgres <majors>",
+      "of the embedded servers, some of 14 to 18: all is run on each in turn (default: 17)",
+      numbers,
     )
-    .option("--producers <n>", "(default: 4)", number)
-    .option("--consumers <n>", "(default: 4)", number)
-    .option("--batch <messages>", "the most one receive returns (default: 100)", number)
-    .option("--send-batch <messages>", "in one send (default: 1; quick: 10)", number)
-    .option("--payload-bytes <bytes>", "(default: 75)", number)
-    .option(
-      "--systems <names>",
-      "of pgque, pgque-worker, skip-locked, skip-locked-delete, advisory-lock, que, que-patched, lock-multiple, queue-classic, " +
-        "redis-batch, graphile-worker, pg-boss, bullmq, bullmq-postgres, pgmq, pgq, pgq-universal (default: pgque,skip-locked)",
-      list,
+    .addHelpText("after", `${setting}\n\nExamples:${scenario.examples}`)
+    .action(async (flags: CommonFlags) => {
+      refuseMisplaced(command);
+      const options = optionsOf(flags);
+      process.exitCode = await run(flags.json ?? false, async (hooks) =>
+        // what commander has parsed has no types; the scenario checks each value
+        scenario.run(await import("@pgque/bench"))(options as never, { ...hooks, command: commandLine(command) }),
+      );
+    });
+}
+
+/** Options before the scenario's name are those of another scenario: to ignore them would measure something else than was asked for. */
+function refuseMisplaced(scenario: Command): void {
+  const { parent } = scenario;
+  const misplaced = parent?.options.find((option) => parent.getOptionValueSource(option.attributeName()) === "cli");
+  if (misplaced === undefined) return;
+  throw new UsageError(
+    `expected options of the scenario ${scenario.name()} after its name, got before it: ${misplaced.long}`,
+  );
+}
+
+/** Flags have the names of options, but where one without its unit, or without the word file, reads better. */
+function optionsOf(flags: CommonFlags): object {
+  const { duration, baseline, results, postgres, json: _output, databaseUrl: _url, ...same } = flags;
+  const url = databaseUrlOf(flags);
+  return {
+    ...same,
+    ...(results === undefined ? {} : { resultsFolder: results }),
+    ...(postgres === undefined ? {} : { postgresMajors: postgres }),
+    ...(url === undefined ? {} : { databaseUrl: url }),
+    ...(duration === undefined ? {} : { durationSeconds: duration }),
+    ...(baseline === undefined ? {} : { baselineFile: baseline }),
+  };
+}
+
+/** Undefined: an embedded server. */
+function databaseUrlOf(flags: { databaseUrl?: string }): string | undefined {
+  const variables = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
+  if (![flags.databaseUrl, ...variables.map((name) => process.env[name])].some(Boolean)) return undefined;
+  const config = connectionConfig(flags);
+  if (config.connectionString && URL.canParse(config.connectionString)) return config.connectionString;
+  // The PG* variables: the benchmark needs a URL, to put the names of its own databases into it.
+  const { user, password, host, port, database } = new Client(config);
+  const credentials = [user ?? "", ...(password ? [password] : [])].map(encodeURIComponent).join(":");
+  return `postgres://${credentials}@${encodeURIComponent(host)}:${port}/${encodeURIComponent(database ?? "postgres")}`;
+}
+
+/** What does not change what is measured, or may hold a secret. */
+const omitted = new Set(["databaseUrl", "results", "baseline", "json"]);
+
+/** Options whose value is a file: which one says its name, where it is on this machine says nothing. */
+const files = new Set(["pgmqSql", "pgqSql", "pgqUniversalSql"]);
+
+/** The command with its options as they were given, for whoever wants to run it again: without connections and places. */
+function commandLine(command: Command): string {
+  const names: string[] = [];
+  for (let each: Command | null = command; each !== null; each = each.parent) names.unshift(each.name());
+  const options = command.options.flatMap((option) => {
+    const name = option.attributeName();
+    if (command.getOptionValueSource(name) !== "cli" || omitted.has(name)) return [];
+    const value: unknown = command.getOptionValue(name);
+    if (value === true) return [option.long];
+    return [option.long, files.has(name) ? path.basename(String(value)) : String(value)];
+  });
+  return ["npx", ...names, ...options].join(" ");
+}
+
+/**
+ * Runs a scenario, prints what it found and returns the exit code: 0 when everything has its figures. A signal stops the run, which keeps
+ * what was measured and removes what it made; another one ends the process.
+ */
+async function run(json: boolean, scenario: (hooks: RunHooks) => Promise<Run<ScenarioResults>>): Promise<number> {
+  const { BenchOptionError, terminalProgress } = await import("@pgque/bench");
+  const stop = new AbortController();
+  const { first, second } = stopSignals();
+  let stoppedBy: NodeJS.Signals = "SIGINT";
+  const interrupt = (signal: NodeJS.Signals): void => {
+    stoppedBy = signal;
+    process.stderr.write("\nStopping, and keeping what was measured …\n");
+    stop.abort(new Error(`stopped by ${signal}`));
+  };
+  void first.then(interrupt);
+  void second.then((signal) => process.exit(exitCodeOf(signal)));
+  try {
+    const progress = terminalProgress(process.stderr);
+    const { results, folder, report, failed } = await scenario({ signal: stop.signal, progress });
+    await printLine(json ? JSON.stringify(results, null, 2) : `\n${report()}`);
+    process.stderr.write(`\nAll of it: ${folder}\n`);
+    if (results.interrupted) return exitCodeOf(stoppedBy);
+    return failed ? 1 : 0;
+  } catch (error) {
+    throw error instanceof BenchOptionError ? new UsageError(error.message) : error;
+  }
+}
+
+function targetsCommand(): Command {
+  const command = new Command("targets")
+    .summary("Print which targets earlier runs have met.")
+    .description(
+      "Read the results of earlier runs, and print for each target that Pgque sets itself what was measured, over its repeats, and whether it is met. " +
+        "Nothing is run. Scenarios with targets are xmin, engine, sends, drain and latency.",
     )
-    .option(
-      "--horizons <names>",
-      "who holds the horizon; of none, repeatable-read, idle-in-transaction, prepared, pg-dump, standby-feedback, analytics, " +
-        "retain-dead-tuples, logical-slot, lagging-consumer (default: none,repeatable-read)",
-      list,
+    .argument("[folder...]", "results folders, or folders of such (default: results)")
+    .option("--markdown", "a table for a document")
+    .option("--json", "an array of runs with their outcomes");
+  return command
+    .addHelpText(
+      "after",
+      `
+Examples:
+  pgque bench targets                       of every run in results
+  pgque bench targets bench/results --markdown
+  pgque bench targets results/2026-01-31T08-05-00-drain --json`,
     )
-    .option("--repeat <times>", "(default: 3; quick: 1)", number)
-    .option("--baseline <file>", "the results.json of an earlier run with the same settings, to compare with")
-    // what comes after the name of another scenario is that scenario's
-    .enablePositionalOptions()
-    .addCommand(benchEngineCommand())
-    .addCommand(benchSendsCommand())
-    .addCommand(benchDrainCommand())
-    .addCommand(benchLatencyCommand())
-    .addCommand(benchThroughputCommand())
-    .addCommand(benchPickCommand())
-    .addCommand(benchDegradationCommand())
-    .addCommand(benchRetentionCommand())
-    .addCommand(benchSoakCommand())
-    .addCommand(benchCompareCommand())
-    .addCommand(benchTargetsCommand());
-  return scenarioCommand(withSqlFiles(command), examples, ({ runBench }) => runBench, "xmin");
+    .action(async (folders: string[], flags: { markdown?: true; json?: true }) => {
+      refuseMisplaced(command);
+      const { BenchOptionError, targetsIn, targetsMarkdown, targetsTerminal } = await import("@pgque/bench");
+      try {
+        const runs = await targetsIn(folders.length === 0 ? ["results"] : folders);
+        const text = flags.markdown ? targetsMarkdown(runs).trimEnd() : targetsTerminal(runs);
+        await printLine(flags.json ? JSON.stringify(runs, null, 2) : text);
+      } catch (error) {
+        throw error instanceof BenchOptionError ? new UsageError(error.message) : error;
+      }
+    });
 }

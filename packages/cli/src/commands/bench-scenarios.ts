@@ -1,0 +1,295 @@
+import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
+import { list, number, numbers } from "../options.ts";
+
+/** An option: flag, help, and how its value is read; without `read` it is a text, or a switch. */
+type BenchOption = [flag: string, help: string, read?: (text: string) => unknown];
+
+/** A scenario of the benchmark as a command. */
+export interface BenchScenario {
+  name: string;
+  summary: string;
+  details: string;
+  examples: string;
+  /** Texts and defaults alone: the scenario itself knows and checks them. */
+  options: BenchOption[];
+  /** Names a function of the benchmark, which is loaded when it runs: no other command needs it. */
+  run: (bench: typeof import("@pgque/bench")) => (options: never, hooks: RunHooks) => Promise<Run<ScenarioResults>>;
+}
+
+const quick = (how: string): BenchOption => ["--quick", `${how}; indicative only`];
+const duration = (what: string): BenchOption => ["--duration <seconds>", what, number];
+const systems = (which: string): BenchOption => ["--systems <names>", which, list];
+const repeat = (count: number, inQuick?: number): BenchOption => [
+  "--repeat <times>",
+  `(default: ${count}${inQuick === undefined ? "" : `; quick: ${inQuick}`})`,
+  number,
+];
+const clients: BenchOption[] = [
+  ["--producers <n>", "(default: 4)", number],
+  ["--consumers <n>", "(default: 4)", number],
+  ["--batch <messages>", "the most one receive returns (default: 100)", number],
+];
+const payloadBytes: BenchOption = ["--payload-bytes <bytes>", "(default: 75)", number];
+const synchronousCommit = (preset: string): BenchOption => [
+  "--synchronous-commit <setting>",
+  `on or off (default: ${preset})`,
+];
+/** Systems of one SQL file, which is not ours to ship. */
+const sqlFiles: BenchOption[] = [
+  ["--pgmq-sql <file>", "PGMQ's pgmq.sql, for pgmq"],
+  ["--pgq-sql <file>", "PgQ's pgq_pl_only.sql, for pgq"],
+  ["--pgq-universal-sql <file>", "PgQue's pgque.sql, for pgq-universal: another project than this one"],
+];
+
+/** The benchmark without the name of another scenario. */
+export const xmin: BenchScenario = {
+  name: "xmin",
+  summary: "Measure what a held xmin horizon does to a queue.",
+  details:
+    "Every system is run under every horizon: first clean, then with the horizon held, then until the backlog is gone.",
+  examples: `
+  pgque bench --quick                          two minutes, saturated, indicative
+  pgque bench --repeat 1                       800 messages/s for three minutes a cell, about a quarter of an hour
+  pgque bench --quick --systems pgque-worker   the worker instead of bare SQL
+  pgque bench --quick --baseline results/2026-01-31T08-05-00-xmin/results.json
+                                               the same against an earlier run of it
+  pgque bench --quick --postgres 14,18         on both, cell by cell in turn; of every scenario
+  pgque bench --database-url postgres://…      on a server of yours, in databases made for it and dropped again
+  pgque bench engine --quick                   another scenario: the engine itself`,
+  options: [
+    quick("about two minutes: saturated, one repeat"),
+    duration("how long the horizon is held in each cell (default: 180; quick: 15)"),
+    ["--rate <messages/s>", "all producers together; 0: as fast as they can (default: 800; quick: 0)", number],
+    ...clients,
+    ["--send-batch <messages>", "in one send (default: 1; quick: 10)", number],
+    payloadBytes,
+    systems(
+      "of pgque, pgque-worker, skip-locked, skip-locked-delete, advisory-lock, que, que-patched, lock-multiple, queue-classic, " +
+        "redis-batch, graphile-worker, pg-boss, bullmq, bullmq-postgres, pgmq, pgq, pgq-universal (default: pgque,skip-locked)",
+    ),
+    [
+      "--horizons <names>",
+      "who holds the horizon; of none, repeatable-read, idle-in-transaction, prepared, pg-dump, standby-feedback, analytics, " +
+        "retain-dead-tuples, logical-slot, lagging-consumer (default: none,repeatable-read)",
+      list,
+    ],
+    repeat(3, 1),
+    ["--baseline <file>", "the results.json of an earlier run with the same settings, to compare with"],
+    ...sqlFiles,
+  ],
+  run: ({ runBench }) => runBench,
+};
+
+/** In the order in which help lists them. */
+export const scenarios: readonly BenchScenario[] = [
+  {
+    name: "engine",
+    summary: "Measure the engine itself: sends, WAL, latency, rotation, …",
+    details: "Each figure against the target set for it.",
+    examples: `
+  pgque bench engine --quick                    small sizes, a few minutes, indicative
+  pgque bench engine --figures send,latency     only these
+  pgque bench engine --repeat 1 --json          everything once, results.json on standard output`,
+    options: [
+      quick("small sizes, one repeat"),
+      [
+        "--figures <names>",
+        "of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle (default: all)",
+        list,
+      ],
+      repeat(3, 1),
+    ],
+    run: ({ runEngine }) => runEngine,
+  },
+  {
+    name: "sends",
+    summary: "Measure how fast the client sends, against COPY, INSERT and other queues.",
+    details:
+      "Many messages in one call against COPY by hand, graphile-worker and BullMQ, one message against a prepared INSERT.",
+    examples: `
+  pgque bench sends --quick                            two minutes, once, indicative
+  pgque bench sends --systems pgque,copy,insert        nothing but PostgreSQL and this client`,
+    options: [
+      quick("one repeat of a second a cell"),
+      duration("how long each cell is measured (default: 2; quick: 1)"),
+      systems("of pgque, pgque-zod, copy, insert, graphile-worker, bullmq, bullmq-aof, pgque-prepared (default: all)"),
+      ["--payload-bytes <bytes>", "the least of a payload's JSON (default: 100,1024)", numbers],
+      ["--messages <numbers>", "in one call that sends many (default: 1000,10000)", numbers],
+      ["--connections <numbers>", "of those that send one message a call (default: 1,4)", numbers],
+      repeat(5, 1),
+    ],
+    run: ({ runSends }) => runSends,
+  },
+  {
+    name: "drain",
+    summary: "Measure how fast workers drain a queue, against other queues.",
+    details:
+      "Messages sent before the start, a handler that does nothing, one process and several, beside graphile-worker and BullMQ.",
+    examples: `
+  pgque bench drain --quick                                    two minutes, once, indicative
+  pgque bench drain --systems pgque,graphile-worker            only these
+  pgque bench drain --memory --systems pgque --processes 1 --messages 10000000 --repeat 1
+                                                               whether the worker's memory grows`,
+    options: [
+      quick("one repeat with 50000 messages"),
+      ["--messages <n>", "in each cell (default: 1000000; quick: 50000)", number],
+      ["--processes <numbers>", "of workers (default: 1,4)", numbers],
+      systems("of pgque, pgque-default, graphile-worker, graphile-worker-default, pg-boss, bullmq (default: all)"),
+      repeat(3, 1),
+      ["--memory", "sample the memory of a worker process, and say whether it grows"],
+      ["--ahead <messages>", "sent before the start, the rest while it runs (default: all; --memory: 500000)", number],
+    ],
+    run: ({ runDrain }) => runDrain,
+  },
+  {
+    name: "latency",
+    summary: "Measure how long a message takes to its handler, against other queues.",
+    details:
+      "From when a message was due to be sent until its handler has it, with an idle worker, beside bare round trips.",
+    examples: `
+  pgque bench latency --quick                                  two minutes, once, indicative
+  pgque bench latency --rates 1000 --handler-ms 5              a worker that is half busy
+  pgque bench latency --synchronous-commit off                 without the wait for the disk`,
+    options: [
+      quick("one repeat of four seconds a cell"),
+      duration("how long each cell is measured (default: 30; quick: 4)"),
+      ["--rates <numbers>", "of messages a second (default: 1,100,1000)", numbers],
+      systems("of pgque, graphile-worker, bullmq, select, notify, insert-notify (default: all)"),
+      ["--handler-ms <ms>", "how long a handler, one of ten, goes on after it has its message (default: 0)", number],
+      synchronousCommit("on"),
+      repeat(5, 1),
+    ],
+    run: ({ runLatency }) => runLatency,
+  },
+  {
+    name: "throughput",
+    summary: "Measure how fast messages are sent, and how fast received.",
+    details:
+      "Sends one a transaction and in batches, and a backlog received in batches: each on its own, as fast as it goes.",
+    examples: `
+  pgque bench throughput --quick                         two minutes, once, indicative
+  pgque bench throughput --systems pgque,skip-locked     only these
+  pgque bench throughput --synchronous-commit on         with the wait for the disk
+  pgque bench throughput --payload-bytes 100 --batch 1000`,
+    options: [
+      quick("one repeat of two seconds a cell, smaller batches"),
+      duration("the most each cell is measured (default: 10; quick: 2)"),
+      ["--clients <n>", "who send one message a transaction (default: 16)", number],
+      ["--batch <messages>", "in one send or receive, fewer above 64 MiB (default: 100000; quick: 5000)", number],
+      ["--messages <n>", "of the backlog, fewer above 512 MiB (default: 1000000; quick: 30000)", number],
+      ["--payload-bytes <numbers>", "one message a transaction: the smallest (default: 100,2048)", numbers],
+      systems("of pgque, skip-locked, skip-locked-delete, pgmq, pgq, pgq-universal (default: all)"),
+      synchronousCommit("off, as published"),
+      repeat(3, 1),
+      ...sqlFiles,
+    ],
+    run: ({ runThroughput }) => runThroughput,
+  },
+  {
+    name: "pick",
+    summary: "Measure how long workers take to do jobs by priority.",
+    details: "Jobs that are there at the start, one at a time, the highest priority first; and bare UPDATEs for scale.",
+    examples: `
+  pgque bench pick --quick                         2000 jobs, once, indicative
+  pgque bench pick --systems pgque,skip-locked     only these
+  pgque bench pick --jobs 100000 --workers 16`,
+    options: [
+      quick("one repeat of 2000 jobs"),
+      ["--jobs <n>", "(default: 10000; quick: 2000)", number],
+      ["--workers <n>", "(default: 8)", number],
+      systems("of pgque, pgque-batch, skip-locked, advisory-lock, update-async, update-sync (default: all)"),
+      repeat(5, 1),
+    ],
+    run: ({ runPick }) => runPick,
+  },
+  {
+    name: "degradation",
+    summary: "Measure how a queue degrades beside a transaction that nobody ends.",
+    details:
+      "As Brandur Leach did with Que in 2015: the backlog and the time to lock a message as the transaction grows old.",
+    examples: `
+  pgque bench degradation --quick                                   20 seconds each at a higher rate, indicative
+  pgque bench degradation --duration 3600                           an hour each, as the original
+  pgque bench degradation --systems skip-locked,pgque,pgque-batch   only these`,
+    options: [
+      quick("20 seconds each at 100 messages/s"),
+      duration("how long the transaction is open in each cell (default: 900; quick: 20)"),
+      ["--rate <messages/s>", "(default: 50; quick: 100)", number],
+      ["--consumers <n>", "(default: 1)", number],
+      payloadBytes,
+      systems("of que, que-patched, skip-locked, pgque, pgque-batch (default: all but the last)"),
+      repeat(1),
+    ],
+    run: ({ runDegradation }) => runDegradation,
+  },
+  {
+    name: "retention",
+    summary: "Measure what a slot that keeps dead tuples for a while costs.",
+    details:
+      "pgbench's TPC-B-like load and a queue, beside a slot that holds the xmin horizon and moves on after an interval.",
+    examples: `
+  pgque bench retention --quick                            two minutes, indicative
+  pgque bench retention --intervals none,1000,dynamic      only these
+  pgque bench retention --intervals none,100000 --duration 300 --repeat 1`,
+    options: [
+      quick("one repeat of ten seconds a cell"),
+      duration("of a cell, at least two and a half intervals (default: 120; quick: 10)"),
+      [
+        "--intervals <list>",
+        "milliseconds after which the slot moves on; none: no slot; dynamic: 100 ms, doubled while nothing happens " +
+          "(default: none,10,1000,10000,100000,dynamic; quick: none,10,1000,dynamic)",
+        list,
+      ],
+      systems("the queues beside the load, as of pgque bench (default: pgque,skip-locked)"),
+      ["--rate <messages/s>", "of the queue, all producers together (default: 800)", number],
+      ["--scale <n>", "of the tables of the load, 100000 accounts each (default: 10; quick: 1)", number],
+      ["--tpcb-clients <n>", "of the load (default: 8)", number],
+      ...clients,
+      payloadBytes,
+      repeat(3, 1),
+    ],
+    run: ({ runRetention }) => runRetention,
+  },
+  {
+    name: "soak",
+    summary: "Measure whether anything grows in half an hour and longer.",
+    details: "At a steady rate: dead tuples, size on disk, latency, memory of the clients and of the server.",
+    examples: `
+  pgque bench soak --quick                              half a minute, indicative
+  pgque bench soak                                      half an hour
+  pgque bench soak --duration 28800 --systems pgque-worker
+  pgque bench soak --systems pgque,skip-locked --horizons none,repeatable-read`,
+    options: [
+      quick("half a minute a cell"),
+      duration("of each cell (default: 1800; quick: 30)"),
+      ["--rate <messages/s>", "all producers together, open loop (default: 800)", number],
+      ...clients,
+      payloadBytes,
+      systems("as of pgque bench (default: pgque)"),
+      ["--horizons <names>", "as of pgque bench, each held all the time (default: none)", list],
+      repeat(1),
+    ],
+    run: ({ runSoak }) => runSoak,
+  },
+  {
+    name: "compare",
+    summary: "Compare everything that is installed, in one table.",
+    details: "Finished messages a second, without and with the horizon held, latency, WAL and dead tuples.",
+    examples: `
+  pgque bench compare --quick                          once, indicative
+  pgque bench compare --systems pgque,skip-locked      only these
+  pgque bench compare --horizon repeatable-read --duration 180 --repeat 5`,
+    options: [
+      quick("one repeat of five seconds a phase"),
+      duration("how long each of the four phases is measured (default: 60; quick: 5)"),
+      ["--rate <messages/s>", "of the paced phases, which measure the latency (default: 100)", number],
+      ...clients,
+      ["--send-batch <messages>", "in one send of the saturated phases (default: 10)", number],
+      payloadBytes,
+      systems("as of pgque bench (default: all)"),
+      ["--horizon <name>", "as of pgque bench (default: repeatable-read)"],
+      repeat(3, 1),
+    ],
+    run: ({ runCompare }) => runCompare,
+  },
+];
