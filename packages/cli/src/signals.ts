@@ -49,6 +49,13 @@ export function stopSignals(): StopSignals {
   return { first, second };
 }
 
+/** Aborted, with a `Stopped`, by the first signal that asks to stop; a later one ends the process at once with exit code 1. */
+export function stopSignal(): AbortSignal {
+  const stop = new AbortController();
+  void stopRequested().then((signal) => stop.abort(new Stopped(`stopped by ${signal}`, signal)));
+  return stop.signal;
+}
+
 /** Resolves with the first signal that asks to stop; a later one ends the process at once with exit code 1. */
 export function stopRequested(): Promise<NodeJS.Signals> {
   const { first, second } = stopSignals();

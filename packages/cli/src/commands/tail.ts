@@ -7,7 +7,7 @@ import { integer, withJson } from "../options.ts";
 import { interval } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printLine } from "../output/print.ts";
-import { stopRequested } from "../signals.ts";
+import { stopSignal } from "../signals.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {
   follow?: true;
@@ -47,15 +47,13 @@ export function tailCommand(): Command {
 async function tail(queue: string, flags: Flags): Promise<void> {
   const { lines = 10, interval: intervalMs = 500 } = flags;
   if (lines < 0 || lines > most) throw new UsageError(`expected --lines to be from 0 to ${most}, got: ${lines}`);
-  const stop = new AbortController();
-  const { signal } = stop;
-  if (flags.follow) void stopRequested().then(() => stop.abort());
+  const signal = flags.follow ? stopSignal() : AbortSignal.abort();
   const print = await printer(flags);
   await withPgque(flags, "viewer", async ({ messages }) => {
     let { messages: page, position } = await messages.tail(queue, { max: Math.max(1, lines) });
     if (lines > 0) await print(page);
     const outage = new Outage();
-    while (flags.follow && !signal.aborted) {
+    while (!signal.aborted) {
       try {
         ({ messages: page, position } = await messages.tail(queue, { after: position, max: most }));
         outage.over();

@@ -5,7 +5,7 @@ import { interval } from "../output/duration.ts";
 import { explain } from "../output/failure.ts";
 import { json } from "../output/json.ts";
 import { printLine } from "../output/print.ts";
-import { stopRequested } from "../signals.ts";
+import { stopSignal } from "../signals.ts";
 import type { Connection } from "../top/connection.ts";
 import type { Snapshot } from "../top/snapshot.ts";
 
@@ -74,7 +74,7 @@ export function topCommand(): Command {
 async function top(flags: Flags): Promise<void> {
   const { Connection } = await import("../top/connection.ts");
   const sort = sortKeys[flags.sort as keyof typeof sortKeys];
-  const over = flags.once ? new AbortController().signal : untilStopped();
+  const over = flags.once ? new AbortController().signal : stopSignal();
   const connection = new Connection(flags, flags.timeout, over);
   try {
     if (!flags.once && flags.json) await printLines(connection, flags.interval, over);
@@ -121,10 +121,4 @@ async function printOnce(connection: Connection, sort: string): Promise<void> {
   const [width, height] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
   const view = { sort, isReversed: false, width, height, title: connection.place, footer: undefined };
   await printLine(render(snapshot, view).join("\n"));
-}
-
-function untilStopped(): AbortSignal {
-  const over = new AbortController();
-  void stopRequested().then(() => over.abort());
-  return over.signal;
 }
