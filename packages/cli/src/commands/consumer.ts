@@ -11,13 +11,14 @@ import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
 import { given, integer, withJson, withYes } from "../options.ts";
 import { confirm, type ConfirmFlags } from "../output/confirm.ts";
-import { showDifferences } from "../output/differences.ts";
+import { showDifferences } from "../output/flags.ts";
 import { duration, showAge, showDuration, timeOrAge } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
-import { type JsonFlags, printList, printResult } from "../output/print.ts";
+import { type JsonFlags, printChange, printList, printResult } from "../output/print.ts";
 import { type ConsumerRecord, consumerRecord } from "../output/records.ts";
 import type { Column } from "../output/table.ts";
-import { counted, shellWord, showEstimate, showTime } from "../output/text.ts";
+import { counted, described, shellWord, showEstimate, showTime } from "../output/text.ts";
+import { pauseAndResume } from "./pause-resume.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {}
 
@@ -34,7 +35,7 @@ export function consumerCommand(): Command {
   const consumer = new Subcommand("consumer")
     .description("Add, look at, change, pause, move and remove consumers.")
     .addHelpText("after", examples);
-  for (const make of [add, list, set, pause, resume, move, remove]) consumer.addCommand(make());
+  for (const command of [add(), list(), set(), ...pausing(), move(), remove()]) consumer.addCommand(command);
   return consumer;
 }
 
@@ -42,8 +43,7 @@ function command(name: string): Command {
   return withDatabase(withJson(new Subcommand(name).argument("<queue>").argument("<consumer>")));
 }
 
-const said = (queue: string, consumer: string): string =>
-  `consumer ${JSON.stringify(consumer)} of queue ${JSON.stringify(queue)}`;
+const said = (queue: string, consumer: string): string => described({ queue, consumer });
 
 /** Where in the log: its start, its end, or what was sent from a time on. */
 function position(text: string): Position {
@@ -190,44 +190,21 @@ function set(): Command {
       if (Object.keys(changes).length === 0)
         throw new UsageError("expected a limit to change, got none. `pgque consumer set --help` lists them");
       const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.change(queue, name, changes));
-      await printResult(
-        flags,
-        { queue, consumer: name, changed },
-        changed ? `Changed ${said(queue, name)}.` : "It is like that already.",
-      );
+      await printChange(flags, { queue, consumer: name }, changed, `Changed ${said(queue, name)}.`);
     });
 }
 
 /** The client takes a limit away by null, which an option of commander cannot be. */
 const limit = (value: number | "none" | undefined): number | null | undefined => (value === "none" ? null : value);
 
-function pause(): Command {
-  return command("pause")
-    .description("Let a consumer receive nothing. What it has in hand can be settled, and other consumers go on.")
-    .addHelpText("after", "\nExamples:\n  pgque consumer pause orders billing")
-    .action(async (queue: string, name: string, flags: Flags) => {
-      const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.pause(queue, name));
-      await printResult(
-        flags,
-        { queue, consumer: name, changed },
-        changed ? `Paused ${said(queue, name)}.` : "It is paused already.",
-      );
-    });
-}
-
-function resume(): Command {
-  return command("resume")
-    .description("Go on with what pause stopped, and wake idle workers.")
-    .addHelpText("after", "\nExamples:\n  pgque consumer resume orders billing")
-    .action(async (queue: string, name: string, flags: Flags) => {
-      const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.resume(queue, name));
-      await printResult(
-        flags,
-        { queue, consumer: name, changed },
-        changed ? `Resumed ${said(queue, name)}.` : "It is not paused.",
-      );
-    });
-}
+const pausing = (): Command[] =>
+  pauseAndResume("consumers", command, {
+    pause: [
+      "Let a consumer receive nothing. What it has in flight can be settled, and other consumers go on.",
+      "  pgque consumer pause orders billing",
+    ],
+    resume: ["Go on with what pause stopped, and wake idle workers.", "  pgque consumer resume orders billing"],
+  });
 
 function move(): Command {
   return withYes(command("move"))

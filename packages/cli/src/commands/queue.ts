@@ -4,12 +4,13 @@ import { withPgque } from "../database.ts";
 import { withJson, withYes } from "../options.ts";
 import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 import { showAge } from "../output/duration.ts";
-import { showDifferences } from "../output/differences.ts";
+import { showDifferences } from "../output/flags.ts";
 import { UsageError } from "../output/failure.ts";
-import { type JsonFlags, printLine, printList, printResult } from "../output/print.ts";
+import { type JsonFlags, printChange, printLine, printList, printResult } from "../output/print.ts";
 import { type ConsumerRecord, consumerRecord, type QueueRecord, queueRecord } from "../output/records.ts";
 import type { Column } from "../output/table.ts";
 import { counted, shellWord, showBytes, showEstimate, showTime } from "../output/text.ts";
+import { pauseAndResume } from "./pause-resume.ts";
 import { readSettings, showSettings, withSettings } from "./queue-settings.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {}
@@ -27,7 +28,7 @@ export function queueCommand(): Command {
   const queue = new Command("queue")
     .description("Create, look at, change, pause, empty and drop queues.")
     .addHelpText("after", examples);
-  for (const make of [create, list, show, set, pause, resume, purge, drop]) queue.addCommand(make());
+  for (const command of [create(), list(), show(), set(), ...pausing(), purge(), drop()]) queue.addCommand(command);
   return queue;
 }
 
@@ -105,7 +106,7 @@ const consumerColumns: Column<ConsumerRecord>[] = [
 ];
 
 function show(): Command {
-  return withDatabase(withJson(new Command("show").argument("<queue>")))
+  return named("show")
     .description("Show one queue: its state, settings, consumers, and what keeps its space.")
     .addHelpText(
       "after",
@@ -161,51 +162,27 @@ Examples:
         throw new UsageError("expected a setting to change, got none. `pgque queue set --help` lists them");
       }
       const changed = await withPgque(flags, "admin", ({ queues }) => queues.change(name, changes));
-      await printResult(
-        flags,
-        { queue: name, changed },
-        changed ? `Changed queue ${JSON.stringify(name)}.` : "It is like that already.",
-      );
+      await printChange(flags, { queue: name }, changed, `Changed queue ${JSON.stringify(name)}.`);
     });
 }
 
-function pause(): Command {
-  return withDatabase(withJson(new Command("pause").argument("<queue>")))
-    .description("Let no consumer receive from a queue. What is in hand can be settled, and sends go on.")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  pgque queue pause orders\n  pgque consumer pause orders billing   only one of its consumers",
-    )
-    .action(async (name: string, flags: Flags) => {
-      const changed = await withPgque(flags, "admin", ({ queues }) => queues.pause(name));
-      await printResult(
-        flags,
-        { queue: name, changed },
-        changed ? `Paused queue ${JSON.stringify(name)}.` : "It is paused already.",
-      );
-    });
-}
+const named = (name: string): Command => withDatabase(withJson(new Command(name).argument("<queue>")));
 
-function resume(): Command {
-  return withDatabase(withJson(new Command("resume").argument("<queue>")))
-    .description("Go on with what pause stopped, and wake idle workers.")
-    .addHelpText("after", "\nExamples:\n  pgque queue resume orders")
-    .action(async (name: string, flags: Flags) => {
-      const changed = await withPgque(flags, "admin", ({ queues }) => queues.resume(name));
-      await printResult(
-        flags,
-        { queue: name, changed },
-        changed ? `Resumed queue ${JSON.stringify(name)}.` : "It is not paused.",
-      );
-    });
-}
+const pausing = (): Command[] =>
+  pauseAndResume("queues", named, {
+    pause: [
+      "Let no consumer receive from a queue. What is in flight can be settled, and sends go on.",
+      "  pgque queue pause orders\n  pgque consumer pause orders billing   only one of its consumers",
+    ],
+    resume: ["Go on with what pause stopped, and wake idle workers.", "  pgque queue resume orders"],
+  });
 
 interface PurgeFlags extends Flags, ConfirmFlags {
   consumer?: string;
 }
 
 function purge(): Command {
-  return withDatabase(withJson(withYes(new Command("purge").argument("<queue>"))))
+  return withYes(named("purge"))
     .option("--consumer <name>", "only what this one has not received; others still get it")
     .description("Throw away what no consumer has received or settled, and what is delayed. Dead letters stay.")
     .addHelpText(
@@ -234,7 +211,7 @@ interface DropFlags extends Flags, ConfirmFlags {
 }
 
 function drop(): Command {
-  return withDatabase(withJson(withYes(new Command("drop").argument("<queue>"))))
+  return withYes(named("drop"))
     .option("--force", "also when consumers are subscribed")
     .description("Drop a queue, its messages, its dead letters and its schedules.")
     .addHelpText(

@@ -9,10 +9,11 @@ import { time } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { json } from "../output/json.ts";
 import { asFlags } from "../output/flags.ts";
-import { type JsonFlags, printList, printResult } from "../output/print.ts";
+import { type JsonFlags, printChange, printList, printResult } from "../output/print.ts";
 import { type ScheduleRecord, scheduleRecord } from "../output/records.ts";
 import type { Column } from "../output/table.ts";
 import { shortened, showTime } from "../output/text.ts";
+import { pauseAndResume } from "./pause-resume.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {}
 
@@ -31,12 +32,12 @@ export function scheduleCommand(): Command {
   const schedule = new Command("schedule")
     .description("Set, look at, run, pause and remove schedules.")
     .addHelpText("after", examples);
-  for (const make of [set, list, next, run, pause, resume, remove]) schedule.addCommand(make());
+  for (const command of [set(), list(), next(), run(), ...pausing(), remove()]) schedule.addCommand(command);
   return schedule;
 }
 
 function named(name: string): Command {
-  return withDatabase(withJson(new Command(name).argument("<name>")));
+  return withDatabase(withJson(new Command(name).argument("<schedule>")));
 }
 
 interface SetFlags extends Flags, Pick<ScheduleOptions, "timeZone" | "type" | "priority" | "key" | "catchUp"> {}
@@ -69,11 +70,7 @@ Examples:
       const changed = await withPgque(flags, "admin", ({ schedules }) =>
         schedules.set(name, queue, cron, payload, options),
       );
-      await printResult(
-        flags,
-        { schedule: name, changed },
-        changed ? `Set schedule ${JSON.stringify(name)}.` : "It is like that already.",
-      );
+      await printChange(flags, { schedule: name }, changed, `Set schedule ${JSON.stringify(name)}.`);
     });
 }
 
@@ -128,7 +125,7 @@ interface NextRun {
 }
 
 function next(): Command {
-  return withDatabase(withJson(new Command("next").argument("[name]", "only of this schedule")))
+  return withDatabase(withJson(new Command("next").argument("[schedule]", "only of this schedule")))
     .description("Show when schedules run next. Those that are paused do not.")
     .option("--count <n>", "so many times (default: 5)", integer)
     .addHelpText("after", "\nExamples:\n  pgque schedule next\n  pgque schedule next nightly --count 30")
@@ -207,33 +204,14 @@ Examples:
     });
 }
 
-function pause(): Command {
-  return named("pause")
-    .description("Keep a schedule, and let it not run.")
-    .addHelpText("after", "\nExamples:\n  pgque schedule pause nightly")
-    .action(async (name: string, flags: Flags) => {
-      const changed = await withPgque(flags, "admin", ({ schedules }) => schedules.pause(name));
-      await printResult(
-        flags,
-        { schedule: name, changed },
-        changed ? `Paused schedule ${JSON.stringify(name)}.` : "It is paused already.",
-      );
-    });
-}
-
-function resume(): Command {
-  return named("resume")
-    .description("Go on with what pause stopped. What becomes of the times in between says its --catch-up.")
-    .addHelpText("after", "\nExamples:\n  pgque schedule resume nightly")
-    .action(async (name: string, flags: Flags) => {
-      const changed = await withPgque(flags, "admin", ({ schedules }) => schedules.resume(name));
-      await printResult(
-        flags,
-        { schedule: name, changed },
-        changed ? `Resumed schedule ${JSON.stringify(name)}.` : "It is not paused.",
-      );
-    });
-}
+const pausing = (): Command[] =>
+  pauseAndResume("schedules", named, {
+    pause: ["Keep a schedule, and let it not run.", "  pgque schedule pause nightly"],
+    resume: [
+      "Go on with what pause stopped. What becomes of the times in between says its --catch-up.",
+      "  pgque schedule resume nightly",
+    ],
+  });
 
 function remove(): Command {
   return withYes(named("remove").alias("rm"))

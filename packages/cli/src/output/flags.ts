@@ -1,3 +1,4 @@
+import type { OptionDifference } from "@pgque/client";
 import { showDuration } from "./duration.ts";
 
 /** "expected `maxRetries` to be …" as "expected --max-retries to be …", and milliseconds as durations. */
@@ -65,4 +66,20 @@ export function flagOf(name: string): string {
   const isMs = name.endsWith("Ms");
   const words = (isMs ? name.slice(0, -2) : name).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   return `${otherNames[name] ?? `--${words}`}${isMs ? " (in ms)" : ""}`;
+}
+
+/** What is other than was asked for, for a person: "--max-retries is 3, not 9; --max-lag is none, not 2h". */
+export function showDifferences(differences: readonly OptionDifference[]): string {
+  return differences
+    .map(({ option, wanted, found }) => {
+      const show = (value: OptionDifference["found"]): string => shown(option, value);
+      return `${flagOf(option.replace(/Ms$/, ""))} is ${show(found)}, not ${show(wanted)}`;
+    })
+    .join("; ");
+}
+
+function shown(option: string, value: OptionDifference["found"]): string {
+  if (value === null) return "none";
+  if (typeof value === "boolean") return value ? "on" : "off";
+  return option.endsWith("Ms") ? showDuration(Number(value)) : String(value);
 }

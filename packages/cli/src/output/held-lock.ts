@@ -1,4 +1,5 @@
 import type { Client } from "pg";
+import { described } from "./text.ts";
 
 /** An advisory lock of Pgque that somebody holds for long, as `status` and `doctor` read it. */
 export interface HeldLock {
@@ -31,9 +32,8 @@ export function describeLock(lock: HeldLock): string {
     pid === null
       ? `prepared transaction ${JSON.stringify(preparedTransaction)}`
       : `process ${pid} (${applicationName ? `${applicationName}, ` : ""}user ${role ?? "?"})`;
-  const ofConsumer = consumer === null ? "" : ` of consumer ${JSON.stringify(consumer)}`;
-  const ofQueue = queue === null ? "" : ` of queue ${JSON.stringify(queue)}`;
+  const place = described({ consumer, queue });
   const waiting =
     waitingCount === 0 ? "" : `, for which ${waitingCount} ${waitingCount === 1 ? "session waits" : "sessions wait"},`;
-  return `${who} has held the lock ${JSON.stringify(purpose)}${ofConsumer}${ofQueue}${waiting}`;
+  return `${who} has held the lock ${JSON.stringify(purpose)}${place && ` of ${place}`}${waiting}`;
 }

@@ -43,6 +43,17 @@ export async function printResult(flags: JsonFlags, value: unknown, sentence: st
   return printLine(json(value));
 }
 
+/** Prints whether a command changed something, of the thing with these names. */
+export function printChange(
+  flags: JsonFlags,
+  names: object,
+  changed: boolean,
+  done: string,
+  otherwise = "It is like that already.",
+): Promise<void> {
+  return printResult(flags, { ...names, changed }, changed ? done : otherwise);
+}
+
 /** Prints a list: one JSON array for a program, a table for a person, or a sentence when there is nothing in it. */
 export async function printList<Row>(
   flags: JsonFlags,

@@ -7,6 +7,15 @@ export function shortened(text: string, charsMax = 60): string {
   return `${text.slice(0, charsMax - 1).replace(/[\uD800-\uDBFF]$/, "")}…`;
 }
 
+/** A thing by its names: `queue "orders"`, `consumer "billing" of queue "orders"`, `schedule "nightly"`. */
+export function described(names: { schedule?: string; consumer?: string | null; queue?: string | null }): string {
+  const kinds = ["schedule", "consumer", "queue"] as const;
+  return kinds
+    .filter((kind) => names[kind] !== undefined && names[kind] !== null)
+    .map((kind) => `${kind} ${JSON.stringify(names[kind])}`)
+    .join(" of ");
+}
+
 /** What an error says, without the stack that its reason may go on with. */
 export function firstLine(text: string): string {
   return text.split("\n", 1)[0]?.trimEnd() ?? "";
