@@ -1,7 +1,7 @@
 import { Pgque, defineQueue } from "@pgque/client";
 
 const mails = defineQueue("mails", { maxRetries: 0 });
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 await pgque.ensure(mails);
 await pgque.subscribe(mails, "sender");
 const id = await pgque.send(mails, { to: "nobody@example.org" });
@@ -11,7 +11,7 @@ for (const { name, bytes, delayed } of await pgque.queues.list()) console.log("q
 for (const { name, depth, lagMs } of await pgque.consumers.list(mails)) console.log(name, depth, lagMs !== null);
 for (const { payload } of await pgque.messages.peek(mails, { consumer: "sender" })) console.log("next", payload);
 
-await using batch = await pgque.receive(mails, { consumer: "sender" });
+const batch = await pgque.receive(mails, { consumer: "sender" });
 await batch.nack([id], { reason: "550 no such user" });
 
 // what has become of a message, and of all like it
@@ -25,3 +25,4 @@ await pgque.consumers.change(mails, "sender", { rateLimit: 100, ratePeriodMs: 10
 await pgque.consumers.seek(mails, "sender", new Date(Date.now() - 60_000)); // once more, what is kept of the last minute
 await pgque.schedules.set("newsletter", mails, "0 8 * * 1", { to: "everybody" }, { timeZone: "Europe/Berlin" });
 await pgque.queues.drop(mails, { force: true });
+await pgque.close();

@@ -17,7 +17,7 @@ const orders = defineQueue("orders", {
   },
 });
 
-await using pgque = new Pgque(process.env["DATABASE_URL"], { retryForMs: 10_000 });
+const pgque = new Pgque(process.env["DATABASE_URL"], { retryForMs: 10_000 });
 await pgque.ensure(orders);
 await pgque.subscribe(orders, "billing");
 
@@ -45,3 +45,4 @@ for await (const batch of pgque.batches(orders, { consumer: "billing", max: 500 
   }
   await batch.extend(60_000); // this takes longer than was thought
 }
+await pgque.close();

@@ -1,6 +1,6 @@
 import { Pgque, defineQueue } from "@pgque/client";
 
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 
 // higher priorities first; every tenth batch begins with the lowest
 const mails = defineQueue("mails", { priorities: 10, lowPriorityEvery: 10 });
@@ -15,7 +15,7 @@ await pgque.ensure(accounts);
 await pgque.subscribe(accounts, "ledger", { mode: "ordered", onFailure: "block" });
 await pgque.sendMany(accounts, ["open a", "open b", "credit a"], { keys: ["a", "b", "a"] });
 
-// sent once, however often the request comes; of no use after a minute; at most ten a second, five at once
+// sent once, however often the request comes; of no use after a minute; at most ten a second, five in flight
 const pushes = defineQueue("pushes", { allowExpiry: true });
 await pgque.ensure(pushes);
 await pgque.subscribe(pushes, "phone", { rateLimit: 10, ratePeriodMs: 1000, maxInFlight: 5 });
@@ -37,3 +37,4 @@ for (const [queue, consumer] of [
     await batch.ack();
   }
 }
+await pgque.close();

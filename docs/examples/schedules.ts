@@ -3,7 +3,7 @@ import { Worker, nextRuns } from "@pgque/worker";
 import { z } from "zod";
 
 const reports = defineQueue("reports", { payload: z.object({ kind: z.string() }) });
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 
 // when would it run? On this Sunday clocks in Berlin go from 2:00 to 3:00
 const options = { timeZone: "Europe/Berlin", from: new Date("2026-03-28T12:00:00Z"), count: 2 };
@@ -30,3 +30,4 @@ for (const { name, cron, catchUp } of await pgque.schedules.list(reports)) conso
 
 await new Promise((resolve) => process.once("SIGTERM", resolve));
 await worker.stop();
+await pgque.close();

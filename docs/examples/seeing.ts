@@ -7,7 +7,7 @@ import { type Middleware, retry, Worker } from "@pgque/worker";
 import { collectMetrics } from "@pgque/worker/metrics";
 import { register } from "prom-client";
 
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 const orders = defineQueue("orders", { maxRetries: 1 });
 
 // around each call of the handler, the first outermost; what it returns is the outcome
@@ -22,7 +22,7 @@ const patient: Middleware = async (_messages, _context, next) => {
   }
 };
 
-await using worker = new Worker(
+const worker = new Worker(
   pgque,
   orders,
   ({ payload, attempt }) => {
@@ -54,3 +54,5 @@ console.log("port", (server.address() as AddressInfo).port);
 
 await once(process, "SIGTERM");
 server.close();
+await worker.stop();
+await pgque.close();

@@ -3,7 +3,7 @@ import { Pgque, defineQueue } from "@pgque/client";
 import { openTelemetry, processing } from "@pgque/client/opentelemetry";
 
 const orders = defineQueue("orders");
-await using pgque = new Pgque(process.env["DATABASE_URL"], { telemetry: openTelemetry() });
+const pgque = new Pgque(process.env["DATABASE_URL"], { telemetry: openTelemetry() });
 await pgque.ensure(orders);
 await pgque.subscribe(orders);
 
@@ -19,3 +19,4 @@ for (const message of batch) {
   await processing(pgque, orders, message, () => console.log("charge", message.payload));
 }
 await batch.ack(); // "settle orders"
+await pgque.close();

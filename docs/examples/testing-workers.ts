@@ -51,7 +51,7 @@ test("a gateway that is down is tried for a day, then the order is given up", as
 test("the report of the day is due at eight in Berlin", async () => {
   const clock = manualClock(new Date("2026-03-28T00:00:00Z"));
   const handled: unknown[] = [];
-  await using worker = new Worker(pgque, reports, ({ headers }) => void handled.push(headers["run_at"]), {
+  const worker = new Worker(pgque, reports, ({ headers }) => void handled.push(headers["run_at"]), {
     clock,
     schedules: { daily: { cron: "0 8 * * *", timeZone: "Europe/Berlin", payload: { day: "yesterday" } } },
   });

@@ -3,7 +3,7 @@ import { Pgque, defineQueue } from "@pgque/client";
 import { deadLetter, retry, snooze, UnrecoverableError, Worker } from "@pgque/worker";
 import { z } from "zod";
 
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 await pgque.pool.query("create table if not exists public.ledger (order_id int primary key, cents int)");
 
 // a handler for each type of message; what it returns or throws says what becomes of its message
@@ -13,7 +13,7 @@ const orders = defineQueue("orders", {
     cancelled: z.object({ orderId: z.number().int() }),
   },
 });
-await using billing = new Worker(
+const billing = new Worker(
   pgque,
   orders,
   {
@@ -23,7 +23,7 @@ await using billing = new Worker(
       await send(receipts, payload.orderId);
     },
     cancelled: ({ payload, attempt }) => {
-      if (payload.orderId < 0) throw new UnrecoverableError("no such order"); // a dead letter at once
+      if (payload.orderId < 0) throw new UnrecoverableError("no such order"); // a dead letter immediately
       if (attempt < 3) return retry({ afterMs: 10 }, "the gateway said 503"); // one attempt further
       return deadLetter("the gateway is gone");
     },
@@ -34,7 +34,7 @@ await using billing = new Worker(
 // many messages in a call; what becomes of each, in their order
 const receipts = defineQueue("receipts", { payload: z.number() });
 const opensAt = Date.now() + 50;
-await using mailer = new Worker(
+const mailer = new Worker(
   pgque,
   receipts,
   (messages) =>
@@ -45,9 +45,9 @@ function mail(orderId: number): void {
   console.log("receipt", orderId);
 }
 
-// one account's messages one after the other, whichever of the workers has them; different accounts at once
+// one account's messages one after the other, whichever of the workers has them; different accounts concurrently
 const accounts = defineQueue("accounts", { partitions: 16 });
-await using ledger = new Worker(pgque, accounts, ({ payload, key }) => console.log("account", key, payload), {
+const ledger = new Worker(pgque, accounts, ({ payload, key }) => console.log("account", key, payload), {
   mode: "ordered",
   onFailure: "block",
 });
@@ -58,4 +58,6 @@ await pgque.send(orders, { orderId: 1 }, { type: "cancelled" });
 await pgque.sendMany(accounts, ["opened", "credited", "closed"], { key: "a" });
 
 await once(process, "SIGTERM");
+await Promise.all([billing, mailer, ledger].map((worker) => worker.stop()));
 for (const { type, reason } of await pgque.deadLetters.list(orders)) console.log("dead", type, reason);
+await pgque.close();

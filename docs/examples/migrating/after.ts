@@ -4,9 +4,9 @@ import { Worker } from "@pgque/worker";
 import { withAttemptsLeft } from "./moved.ts";
 import { bookings, digests, mails } from "./queues.ts";
 
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 
-await using mailer = new Worker(
+const mailer = new Worker(
   pgque,
   mails,
   withAttemptsLeft(({ payload }) => {
@@ -15,19 +15,21 @@ await using mailer = new Worker(
   }),
   { concurrency: 5 },
 );
-await using bookkeeper = new Worker(
+const bookkeeper = new Worker(
   pgque,
   bookings,
   withAttemptsLeft(({ payload }) => console.log("book", payload.account, payload.cents)),
   { mode: "ordered", concurrency: 5 },
 );
-await using reporter = new Worker(pgque, digests, ({ payload }) => console.log("digest", payload.kind), {
+const reporter = new Worker(pgque, digests, ({ payload }) => console.log("digest", payload.kind), {
   schedules: { digests: { cron: "0 6 * * *", payload: { kind: "daily" } } },
 });
 await Promise.all([mailer, bookkeeper, reporter].map((worker) => worker.start()));
 
 await placeOrder(3, "ada@example.org", 990);
 await once(process, "SIGTERM");
+await Promise.all([mailer, bookkeeper, reporter].map((worker) => worker.stop()));
+await pgque.close();
 
 async function placeOrder(orderId: number, account: string, cents: number): Promise<void> {
   const client = await pgque.pool.connect();

@@ -2,7 +2,7 @@ import { Pgque, defineQueue } from "@pgque/client";
 import knexOf from "knex";
 
 const placed = defineQueue("orders placed");
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 const knex = knexOf({ client: "pg", connection: process.env["DATABASE_URL"] ?? "" });
 
 await knex.transaction(async (trx) => {
@@ -10,3 +10,4 @@ await knex.transaction(async (trx) => {
   await pgque.inTransaction(trx).send(placed, { orderId: order.id });
 });
 await knex.destroy();
+await pgque.close();

@@ -2,7 +2,7 @@ import { Pgque, defineQueue } from "@pgque/client";
 import postgres from "postgres";
 
 const placed = defineQueue("orders placed");
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 const sql = postgres(process.env["DATABASE_URL"] ?? "");
 
 await sql.begin(async (tx) => {
@@ -10,3 +10,4 @@ await sql.begin(async (tx) => {
   await pgque.inTransaction(tx).send(placed, { orderId: order?.["id"] });
 });
 await sql.end();
+await pgque.close();

@@ -4,7 +4,7 @@ import { PrismaClient } from "./generated/prisma/client.ts";
 
 const placed = defineQueue("orders placed");
 const connectionString = process.env["DATABASE_URL"] ?? "";
-await using pgque = new Pgque(connectionString);
+const pgque = new Pgque(connectionString);
 const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString }) });
 
 await prisma.$transaction(async (tx) => {
@@ -12,3 +12,4 @@ await prisma.$transaction(async (tx) => {
   await pgque.inTransaction(tx).send(placed, { orderId: order.id });
 });
 await prisma.$disconnect();
+await pgque.close();

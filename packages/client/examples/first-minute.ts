@@ -3,7 +3,7 @@ import { z } from "zod";
 
 const orders = defineQueue("orders", { payload: z.object({ orderId: z.number().int() }) });
 
-await using pgque = new Pgque(process.env["DATABASE_URL"]); // or an existing pg.Pool
+const pgque = new Pgque(process.env["DATABASE_URL"]); // or an existing pg.Pool
 await pgque.ensure(orders); // creates the queue unless it is there
 await pgque.subscribe(orders, "billing"); // a reader of its own; a worker's start does it too
 
@@ -28,3 +28,4 @@ for (const message of batch.messages) {
   process.stdout.write(`charging order ${message.payload.orderId}\n`); // a number, by type
 }
 await batch.ack(); // without it they are delivered again
+await pgque.close();

@@ -6,7 +6,7 @@ import { bookings, digests, mails } from "../queues.ts";
 const queues: Record<string, PgqueQueue> = { mails, bookings, digests };
 const connection = { url: process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379" };
 
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 for (const queue of Object.values(queues)) await pgque.ensure(queue);
 // what was stored, and perhaps not yet removed from Redis; to be dropped in the end
 await pgque.pool.query("create table if not exists public.moved_from_bullmq (job text primary key)");
@@ -26,6 +26,7 @@ try {
   }
 } finally {
   await Promise.all(old.map((queue) => queue.close()));
+  await pgque.close();
 }
 console.log(moved);
 

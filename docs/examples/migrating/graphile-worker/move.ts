@@ -14,7 +14,7 @@ interface Job {
   dedupeKey: string | null;
 }
 
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 for (const queue of [mails, bookings, digests]) await pgque.ensure(queue);
 
 const client = await pgque.pool.connect();
@@ -29,6 +29,7 @@ try {
   throw error;
 } finally {
   client.release();
+  await pgque.close();
 }
 
 /** Takes every job out that no worker has: what is locked is done by its worker, what has failed for good stays. */

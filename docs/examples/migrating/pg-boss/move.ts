@@ -25,7 +25,7 @@ interface Schedule {
 }
 
 const queues = { mails, bookings, digests };
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
+const pgque = new Pgque(process.env["DATABASE_URL"]);
 for (const queue of Object.values(queues)) await pgque.ensure(queue);
 
 const client = await pgque.pool.connect();
@@ -42,6 +42,7 @@ try {
   throw error;
 } finally {
   client.release();
+  await pgque.close();
 }
 
 /** Takes every job out that no worker has and that waits for no other: what is active is done by its worker, what has failed for good stays. */
