@@ -5,7 +5,12 @@ const examples = path.resolve(import.meta.dirname, "../../docs/examples");
 
 /** Runs a file of docs/examples in a process of its own, and gathers all that it prints. */
 export function start(example: string, databaseUrl: string, ...nodeOptions: string[]) {
-  const child = spawn(process.execPath, [...nodeOptions, path.join(examples, example)], {
+  return startWith(process.execPath, example, databaseUrl, ...nodeOptions);
+}
+
+/** The same, with the Node.js at the path `node`. */
+export function startWith(node: string, example: string, databaseUrl: string, ...nodeOptions: string[]) {
+  const child = spawn(node, [...nodeOptions, path.join(examples, example)], {
     env: { ...process.env, DATABASE_URL: databaseUrl },
   });
   const output = { text: "" };
