@@ -37,7 +37,7 @@ async function ownConnection(url: string): Promise<Client & AsyncDisposable> {
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.end() });
 }
 
-const hostile = 'It\'s \\ "a" $$ %I %s {schema} $do$ ; --';
+const hostile = 'It\'s \\ "a" $$ %I %s {schema} ${queue}\n $do$ ; --';
 
 for (const [what, statements] of Object.entries(surroundings)) {
   test(`a schema of any name is installed, upgraded, validated and dropped beside ${what}`, async () => {

@@ -38,6 +38,8 @@ async function fragments(): Promise<string[]> {
     "%L",
     "%%",
     "{schema}",
+    "${queue}",
+    "${body:L}",
     "'{schema}.",
     ";",
     "--",

@@ -43,7 +43,7 @@ function unqualified(sql: string, number: string): string[] {
   const rules = [
     // by its place
     String.raw`\b(?:from|join|into|only|update|table|truncate|references|sequence)\s+${anyOf(numbered(relations))}\b(?!\s*as\s+(?:materialized\s+)?\()`,
-    String.raw`\b(?:from|join|into|only|update|table|truncate|references|sequence|on|type)\s+%(?:\d+\$)?I`,
+    String.raw`\b(?:from|join|into|only|update|table|truncate|references|sequence|on|type)\s+(?:%(?:\d+\$)?I|\$\{(?!only\})\w+(?::I)?\})`,
     // by its numbers alone; "receive_1.consumer" is a variable
     `${free}${anyOf(numbered(relations.filter((name) => name.endsWith("%"))))}(?![.\\d])`,
     String.raw`${free}${anyOf(numbered(functions))}\(`,
@@ -62,11 +62,14 @@ function templates(source: string): string[] {
     .replaceAll(/\brelation\((?:format\()?'[^']*'/g, "")
     // what is said to people is not SQL
     .replaceAll(/\b(?:hint|message) = (?:format\()?E?'(?:[^']|'')*'|'[^']* queues have not rotated[^']*'/g, "");
-  const literal = String.raw`(E?'(?:[^']|'')*'|\$(sql|ddl|body|lane|lanes|parts|branch)\$[\s\S]*?\$\2\$)`;
-  return [
-    ...code.matchAll(new RegExp(String.raw`(?:\bformat\(|\bqualified\(|\bexecute\s+|:=\s*|\|\|\s*)${literal}`, "g")),
-  ].map((match) => match[1] ?? "");
+  // whatever is quoted by a tag that has a name is a template or a part of one, but for the bodies of the functions that write them
+  const tagged = [...code.matchAll(/\$(?!(?:generate|do)\$)(\w+)\$[\s\S]*?\$\1\$/g)];
+  const literals = code.matchAll(/(?:\b(?:format|qualified|render)\(|\bexecute\s+|:=\s*|\|\|\s*)(E?'(?:[^']|'')*')/g);
+  return [...tagged.map(([found]) => found), ...[...literals].map((match) => match[1] ?? "")];
 }
+
+/** What stands for the number of a queue or a segment in a template. */
+const numberHole = String.raw`(?:%(?:\d\$)?s|\$\{\w+\})`;
 
 test("no template of the sources names a relation, a function or a type without its schema", async () => {
   const folder = new URL("../../schema/", import.meta.url);
@@ -76,7 +79,7 @@ test("no template of the sources names a relation, a function or a type without 
     const source = await readFile(new URL(file, folder), "utf8");
     for (const template of templates(source)) {
       read += 1;
-      for (const name of unqualified(template, String.raw`%(?:\d\$)?s(?:_%(?:\d\$)?s)?`))
+      for (const name of unqualified(template, String.raw`${numberHole}(?:_${numberHole})?`))
         found.push(`${file}: ${name}`);
     }
   }
