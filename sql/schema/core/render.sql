@@ -74,7 +74,7 @@ end
 $$;
 
 -- A part of a template, which is put together before it is rendered, further in.
-create function indented(part text, spaces int) returns text
+create function indent(part text, spaces int) returns text
 language sql
 immutable
 return replace(part, E'\n', E'\n' || repeat(' ', spaces));

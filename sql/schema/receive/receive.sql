@@ -7,101 +7,6 @@
 -- its xmax, and so in a later window. Sequences, commit order and long writers do not matter. A receive that rolls back
 -- takes its cursor row back with it.
 
--- The statements that read the cursor of a consumer in a lane, its newest batch row, from some table of batches. A window is stored in the
--- row that took it, in the same table.
-create function read_cursor(source text, lane text) returns text
-language sql
-immutable
-return format($sql$
-      select b.* into position from %1$s b where b.consumer_id = reader and b.lane = %2$s order by b.n desc limit 1;
-      is_there := found;
-      if is_there and position.next_snapshot is null then
-        select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
-          into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
-          from %1$s b
-         where b.consumer_id = reader and b.lane = %2$s and b.n = position.window_n;
-      end if;
-$sql$, source, lane);
-
--- The same for the table of the current segment, whichever that is.
-create function read_current_cursor(queue_id int, lane text) returns text
-language sql
-stable
-set search_path from current
-begin atomic
-  select string_agg(format('when %s then %s', segment, read_cursor(format(qualified('{schema}.batch_%s_%s'), queue_id, segment), lane)), '' order by segment)
-    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
-end;
-
--- The statements that receive from one lane, whose cursor's lock is held, and return from the function when there was something.
-create function receive_lane(queue_id int, lane text) returns text
-language plpgsql
-set search_path from current
-as $generate$
-begin
-  return format(qualified($lane$
-  current_segment := {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s'));
-  case current_segment
-    %2$s
-    else
-      -- younger than this function
-      is_there := false;
-  end case;
-  if not is_there then
-    %3$s
-    current_segment := {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s'));
-  end if;
-  started := clock_timestamp();
-
-  for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
-    if attempt_no = 2 then
-      position.prev_snapshot := position.next_snapshot;
-      position.next_snapshot := {schema}.snapshot_now();
-      position.last_txid := '0';
-      position.last_seq := -1;
-      position.window_segments := null;
-      position.window_mins := null;
-      position.window_maxs := null;
-    end if;
-    keeps_window := attempt_no = 1 and position.segment = current_segment;
-    before_txid := pg_snapshot_xmax(position.next_snapshot);
-    after_txid := pg_snapshot_xmax(position.prev_snapshot);
-    after_seq := -1;
-    is_among_late := position.last_txid < after_txid;
-    if not is_among_late then
-      after_txid := position.last_txid;
-      after_seq := position.last_seq;
-    end if;
-    %4$s
-    if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
-      %5$s
-    else
-      %6$s
-    end if;
-    if found then
-      return;
-    end if;
-    %8$s
-  end loop;
-
-  -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
-  -- for other reasons
-  if expired > 0 or clock_timestamp() - started > interval '10 ms'
-     and {schema}.index_entries_read('{schema}.message_%1$s') > 1000 then
-    insert into {schema}.batch_%1$s (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
-      still_open, rate_until
-    ) values (
-      current_segment, reader, %7$s, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
-      position.settled_before, position.still_open, position.rate_until
-    );
-  end if;
-$lane$), queue_id, read_current_cursor(queue_id, lane), read_cursor(format(qualified('{schema}.batch_%s'), queue_id), lane), receive_parts(queue_id, lane),
-  receive_page(queue_id, lane, 'late'), receive_page(queue_id, lane, 'window'), lane,
-  count_expired(queue_id, lane));
-end
-$generate$;
-
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
 --   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see core/cluster_identity.sql.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
@@ -122,22 +27,58 @@ create function generate_receive(queue_id int) returns void
 language plpgsql
 set search_path from current
 as $generate$
+declare
+  settings queue;
+  segments constant int := segment_count(queue_id);
+  -- a window is read from the segments that hold it, not from all
+  by_part constant boolean := segments > segments_looked_into();
+  lane text;
+  holes jsonb;
 begin
-  execute format(qualified($ddl$
-create or replace function {schema}.receive_%1$s(consumer text, worker text, max_messages int, lease interval, max_bytes int, tells_begun boolean) returns setof {schema}.received_message
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
+  select * into settings from queue q where q.id = queue_id;
+  lane := case when settings.lane_by is null then '0' else 'from_lane' end;
+  holes := jsonb_build_object(
+    'queue', queue_id,
+    'lane', lane,
+    'cursor_lock', lock_seed('cursor', queue_id),
+    'or_paused', case when settings.paused then ' or true' else '' end,
+    'batches', concat_ws('_', 'batch', queue_id),
+    'cursor_by_segment', (
+      select string_agg(render(E'when ${segment} then\n  ' || indent(read_cursor(), 2), jsonb_build_object(
+               'segment', segment, 'batches', concat_ws('_', 'batch', queue_id, segment), 'lane', lane
+             )), E'\n' order by segment)
+        from generate_series(0, segments - 1) as ring(segment)
+    ),
+    'late_messages', late_messages(queue_id, lane),
+    'window_messages', window_messages(queue_id, lane),
+    'append_batch', append_batch(queue_id, lane),
+    'count_expired', count_expired(queue_id, lane)
+  );
+  if by_part then
+    holes := holes || jsonb_build_object(
+      'segments', array(select generate_series(0, segments - 1))::text,
+      'part_messages', (
+        select string_agg(window_messages(queue_id, lane, segment), E'\nunion all\n' order by segment) from generate_series(0, segments - 1) as ring(segment)
+      ),
+      'append_batch_of_part', append_batch(queue_id, lane, 'p.seen <= max_messages and p.messages = p.seen and not part.more')
+    );
+  end if;
+  if settings.lane_by is not null then
+    holes := holes || jsonb_build_object('lanes_to_try', lanes_to_try(queue_id));
+  end if;
+  perform write_queue_function(
+    concat_ws('_', 'receive', queue_id),
+    'consumer text, worker text, max_messages int, lease interval, max_bytes int, tells_begun boolean',
+    render('setof {schema}.received_message'),
+    $settings$
 set enable_seqscan = off
 set enable_bitmapscan = off
 set enable_hashjoin = off
 set enable_mergejoin = off
 set enable_sort = off
 set plan_cache_mode = force_generic_plan
-set jit = off
-as %2$L;
-revoke all on function {schema}.receive_%1$s(text, text, int, interval, int, boolean) from public
-$ddl$), queue_id, format(qualified($body$
+set jit = off$settings$,
+    render($body$
 declare
   reader int;
   reader_mode text;
@@ -169,38 +110,127 @@ begin
   if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days' and coalesce(max_bytes, 1) > 0) is not true then
     perform {schema}.check_receive(max_messages, lease, max_bytes);
   end if;
-  lock table only {schema}.batch_%1$s in row exclusive mode;
+  lock table only {schema}.batch_${queue} in row exclusive mode;
   select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into reader, reader_mode, is_paused, has_limits
-    from {schema}.consumer c where c.queue_id = %1$s and c.name = receive_%1$s.consumer;
+    from {schema}.consumer c where c.queue_id = ${queue} and c.name = receive_${queue}.consumer;
   if reader is null then
-    perform {schema}.require_consumer(%1$s, consumer);
+    perform {schema}.require_consumer(${queue}, consumer);
   end if;
-  if is_paused%4$s then
+  if is_paused${or_paused} then
     return;
   end if;
-  perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, %2$s));
+  perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, ${cursor_lock}));
   if reader_mode = 'exclusive' then
-    return query select * from {schema}.receive_open_batch(%1$s, reader, worker, lease, tells_begun);
+    return query select * from {schema}.receive_open_batch(${queue}, reader, worker, lease, tells_begun);
     if found then
       return;
     end if;
   end if;
   if has_limits then
-    limits := {schema}.receive_limits(%1$s, reader, max_messages);
+    limits := {schema}.receive_limits(${queue}, reader, max_messages);
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;
     if max_messages = 0 and reader_mode <> 'ordered' then
       return;
     end if;
-  end if;
-%3$s
-end
-$body$), queue_id, lock_seed('cursor', queue_id),
-  case when (select q.lane_by is null from queue q where q.id = queue_id) then receive_lane(queue_id, '0') else receive_lanes(queue_id) end,
-  case when (select q.paused from queue q where q.id = queue_id) then ' or true' else '' end));
+  end if;$body$
+      || case when settings.lane_by is null then receive_lane(by_part) else receive_lanes(receive_lane(by_part)) end
+      || E'\nend', holes)
+  );
 end
 $generate$;
+
+-- Part of a template: the statements that read the cursor of a consumer in a lane, its newest batch row, from a table of batches. A window is stored
+-- in the row that took it, in the same table.
+create function read_cursor() returns text
+language sql
+immutable
+return $cursor$select b.* into position from {schema}.${batches} b where b.consumer_id = reader and b.lane = ${lane} order by b.n desc limit 1;
+is_there := found;
+if is_there and position.next_snapshot is null then
+  select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
+    into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
+    from {schema}.${batches} b
+   where b.consumer_id = reader and b.lane = ${lane} and b.n = position.window_n;
+end if;$cursor$;
+
+-- Part of a template: the statements that receive from one lane, whose cursor's lock is held, and return from the function when there was something.
+-- by_part: see receive/window_segments.sql.
+create function receive_lane(by_part boolean) returns text
+language sql
+immutable
+return $lane$
+  current_segment := {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_${queue}'));
+  case current_segment
+    ${cursor_by_segment}
+    else
+      -- younger than this function
+      is_there := false;
+  end case;
+  if not is_there then
+    $lane$ || indent(read_cursor(), 4) || $lane$
+    current_segment := {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_${queue}'));
+  end if;
+  started := clock_timestamp();
+
+  for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
+    if attempt_no = 2 then
+      position.prev_snapshot := position.next_snapshot;
+      position.next_snapshot := {schema}.snapshot_now();
+      position.last_txid := '0';
+      position.last_seq := -1;
+      position.window_segments := null;
+      position.window_mins := null;
+      position.window_maxs := null;
+    end if;
+    keeps_window := attempt_no = 1 and position.segment = current_segment;
+    before_txid := pg_snapshot_xmax(position.next_snapshot);
+    after_txid := pg_snapshot_xmax(position.prev_snapshot);
+    after_seq := -1;
+    is_among_late := position.last_txid < after_txid;
+    if not is_among_late then
+      after_txid := position.last_txid;
+      after_seq := position.last_seq;
+    end if;$lane$ || case when by_part then receive_parts() else '' end || $lane$
+    if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
+      return query
+      with window_messages as materialized (
+        select page.*
+          from (
+            ${late_messages}
+            union all
+            ${window_messages}
+          ) page
+         limit max_messages + 1
+      ),
+      ${append_batch}
+    else
+      -- most windows have no late messages, and to start the scans for them is what costs
+      return query
+      with window_messages as materialized (
+        ${window_messages}
+      ),
+      ${append_batch}
+    end if;
+    if found then
+      return;
+    end if;
+    ${count_expired}
+  end loop;
+
+  -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
+  -- for other reasons
+  if expired > 0 or clock_timestamp() - started > interval '10 ms'
+     and {schema}.index_entries_read('{schema}.message_${queue}') > 1000 then
+    insert into {schema}.batch_${queue} (
+      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
+      still_open, rate_until
+    ) values (
+      current_segment, reader, ${lane}, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
+      position.settled_before, position.still_open, position.rate_until
+    );
+  end if;$lane$;
 
 create function check_receive(max_messages int, lease interval, max_bytes int) returns void
 language plpgsql

@@ -6,83 +6,87 @@
 create function range_start("position" text, prev text) returns text
 language sql
 immutable
-return format(
-  '(case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then pg_snapshot_xmax(%2$s) else %1$s.last_txid end, '
-    || 'case when %1$s.last_txid < pg_snapshot_xmax(%2$s) then -1 else %1$s.last_seq end)', "position", prev);
-
--- The messages of the main part of the window, before a txid; one more than a page may have, which says whether it is the last. Every segment of
--- the ring has a scan of its own, which is made ready anew for each receive: so the bounds are variables, not expressions, and all columns are
--- taken, as they lie in the table: both are most of what that costs.
-create function messages_of_window(source text, lane text, before text, condition text) returns text
-language sql
-immutable
-return format($sql$
-  (
-    select m.*
-      from %1$s
-       and m.lane = %3$s
-       and (m.txid, m.seq) > (after_txid, after_seq)
-       and m.txid < %2$s
-       and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-       and (m.consumer_id is null or m.consumer_id = reader)%4$s
-     order by m.lane, m.txid, m.seq
-     limit max_messages + 1
-  )
-$sql$, source, before, lane, condition);
+return replace(replace(
+  '(case when <position>.last_txid < pg_snapshot_xmax(<prev>) then pg_snapshot_xmax(<prev>) else <position>.last_txid end, '
+    || 'case when <position>.last_txid < pg_snapshot_xmax(<prev>) then -1 else <position>.last_seq end)',
+  '<position>', "position"), '<prev>', prev);
 
 -- The condition that a message has not expired, for a queue whose messages may.
 create function not_expired(queue_id int) returns text
 language sql
 stable
 set search_path from current
-return case when (select q.allow_expiry from queue q where q.id = queue_id) then ' and (m.expires_at is null or m.expires_at > started)' else '' end;
+return case when (select q.allow_expiry from queue q where q.id = queue_id) then 'and (m.expires_at is null or m.expires_at > started)' else '' end;
 
--- Where a page of a lane is read from.
---   window  the whole ring. Most windows have no late messages, and to start the scans for them is what costs.
---   late    the whole ring, and first the messages of transactions that were open when prev_snapshot was taken
---   part    the segments of part.part, before part.before: see receive/window_segments.sql
-create function page_source(queue_id int, lane text, kind text) returns text
+-- Fragment: the messages of transactions that were open when prev_snapshot was taken. One more than a page may have, which says whether it is
+-- the last.
+-- Reads: position, reader, max_messages, started.
+create function late_messages(queue_id int, lane text) returns text
 language plpgsql
+stable
 set search_path from current
 as $generate$
-declare
-  window_messages constant text := messages_of_window(format(qualified('{schema}.message_%s m where true'), queue_id), lane, 'before_txid', not_expired(queue_id));
 begin
-  if kind = 'window' then
-    return window_messages;
-  elsif kind = 'late' then
-    return format(qualified($sql$
-  select page.*
-    from (
-  (
-    select m.*
-      from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-     cross join lateral (
-       select m.*
-         from {schema}.message_%1$s m
-        where m.lane = %2$s
-          and m.txid = late.txid
-          and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-          and (m.consumer_id is null or m.consumer_id = reader)%3$s
-        order by m.lane, m.txid, m.seq
-        limit max_messages + 1
-     ) m
-     where late.txid >= position.last_txid
-       and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-     limit max_messages + 1
-  )
-  union all
-$sql$), queue_id, lane, not_expired(queue_id)) || window_messages || ') page limit max_messages + 1';
-  end if;
-  -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-  return format('select m.* from (%s) m order by m.txid, m.seq limit max_messages + 1', (
-    select string_agg(messages_of_window(format(qualified('only {schema}.message_%1$s_%2$s m where %2$s = any (part.part)'), queue_id, segment), lane, 'part.before', not_expired(queue_id)), ' union all ')
-      from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+  return render($sql$
+    (
+      select m.*
+        from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+       cross join lateral (
+         select m.*
+           from {schema}.message_${queue} m
+          where m.lane = ${lane}
+            and m.txid = late.txid
+            and (m.txid, m.seq) > (position.last_txid, position.last_seq)
+            and (m.consumer_id is null or m.consumer_id = reader)
+            ${and_not_expired}
+          order by m.lane, m.txid, m.seq
+          limit max_messages + 1
+       ) m
+       where late.txid >= position.last_txid
+         and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+       limit max_messages + 1
+    )
+  $sql$, jsonb_build_object('queue', queue_id, 'lane', lane, 'and_not_expired', not_expired(queue_id)));
+end
+$generate$;
+
+-- Fragment: the messages of the main part of the window, before a txid; one more than a page may have. Every segment of the ring has a scan of its
+-- own, which is made ready anew for each receive: so the bounds are variables, not expressions, and all columns are taken, as they lie in the
+-- table: both are most of what that costs. segment: of one segment, if it is among those of part; null: of the whole ring.
+-- Reads: position, after_txid, after_seq, before_txid or part, reader, max_messages, started.
+create function window_messages(queue_id int, lane text, segment int default null) returns text
+language plpgsql
+stable
+set search_path from current
+as $generate$
+begin
+  return render($sql$
+    (
+      select m.*
+        from ${only}{schema}.${messages} m
+       where m.lane = ${lane}
+         ${and_in_part}
+         and (m.txid, m.seq) > (after_txid, after_seq)
+         and m.txid < ${before}
+         and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+         and (m.consumer_id is null or m.consumer_id = reader)
+         ${and_not_expired}
+       order by m.lane, m.txid, m.seq
+       limit max_messages + 1
+    )
+  $sql$, jsonb_build_object(
+    'only', case when segment is null then '' else 'only ' end,
+    'messages', concat_ws('_', 'message', queue_id, segment),
+    'lane', lane,
+    'and_in_part', case when segment is null then '' else format('and %s = any (part.part)', segment) end,
+    'before', case when segment is null then 'before_txid' else 'part.before' end,
+    'and_not_expired', not_expired(queue_id)
   ));
 end
 $generate$;
 
--- The statement that counts what has expired in all that is left of a window; none for a queue whose messages do not.
+-- Fragment: the statement that counts what has expired in all that is left of a window; empty for a queue whose messages do not.
+-- Reads: position, reader, started. Writes: expired.
 create function count_expired(queue_id int, lane text) returns text
 language plpgsql
 stable
@@ -92,34 +96,37 @@ begin
   if not_expired(queue_id) = '' then
     return '';
   end if;
-  return format('expired := expired + %s;', expired_between(queue_id, lane, 'pg_snapshot_xmax(position.next_snapshot)', '0'));
+  return render('expired := expired + ' || expired_up_to() || ';', jsonb_build_object(
+    'queue', queue_id, 'lane', lane, 'until_txid', 'pg_snapshot_xmax(position.next_snapshot)', 'until_seq', '0',
+    'range_start', range_start('position', 'position.prev_snapshot')
+  ));
 end
 $generate$;
 
--- How many messages were passed over on the way from the cursor's position to another because they had expired. Without another condition
--- on txid beside the upper bound: see receive/batch_messages.sql.
-create function expired_between(queue_id int, lane text, txid text, seq text) returns text
+-- Part of a template: how many messages were passed over on the way from the cursor's position to another, (until_txid, until_seq), because they
+-- had expired. Without another condition on txid beside the upper bound: see receive/batch_messages.sql.
+create function expired_up_to() returns text
 language sql
-stable
-return format(qualified($sql$(
-               select count(*)
-                 from (
-                   select m.*
-                     from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-                    cross join lateral (
-                      select * from {schema}.message_%1$s m
-                       where m.lane = %2$s and m.txid = late.txid
-                         and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
-                         and m.seq <= case when late.txid = %3$s then %4$s else 9223372036854775807 end
-                    ) m
-                    where late.txid >= position.last_txid and late.txid <= %3$s and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-                   union all
-                   select *
-                     from {schema}.message_%1$s m
-                    where m.lane = %2$s
-                      and (m.txid, m.seq) > %5$s
-                      and (m.txid, m.seq) <= (%3$s, %4$s)
-                      and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-                 ) m
-                where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
-             )$sql$), queue_id, lane, txid, seq, range_start('position', 'position.prev_snapshot'));
+immutable
+return $sql$(
+  select count(*)
+    from (
+      select m.*
+        from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+       cross join lateral (
+         select * from {schema}.message_${queue} m
+          where m.lane = ${lane} and m.txid = late.txid
+            and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
+            and m.seq <= case when late.txid = ${until_txid} then ${until_seq} else 9223372036854775807 end
+       ) m
+       where late.txid >= position.last_txid and late.txid <= ${until_txid} and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+      union all
+      select *
+        from {schema}.message_${queue} m
+       where m.lane = ${lane}
+         and (m.txid, m.seq) > ${range_start}
+         and (m.txid, m.seq) <= (${until_txid}, ${until_seq})
+         and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+    ) m
+   where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
+)$sql$;

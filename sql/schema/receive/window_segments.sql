@@ -59,3 +59,44 @@ begin
   more := exists (select from unnest(maxs) as w(last) where w.last >= before);
 end
 $$;
+
+-- Part of a template: the statements that read a window part by part, and return from the function with the first page that has something.
+create function receive_parts() returns text
+language sql
+immutable
+return $parts$
+    -- of a long window alone: to find out plans a statement for each segment, and most windows end with their first page, also when it had all
+    -- that was asked for
+    if attempt_no = 1 and not is_among_late and (position.window_segments is not null or position.n > position.window_n + 2) then
+      if position.window_segments is null then
+        select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
+          from {schema}.find_window_segments(${queue}, ${lane}, position.prev_snapshot, position.next_snapshot) w;
+        -- stored again, with what was found out
+        keeps_window := false;
+      end if;
+      from_txid := position.last_txid;
+      loop
+        select * into part from {schema}.window_part(position.window_segments, position.window_mins, position.window_maxs, from_txid);
+        -- a segment younger than this function: this once, look into all
+        exit when part.before is null or not part.part <@ ${segments:L}::int[];
+        -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
+        return query
+        with window_messages as materialized (
+          select m.*
+            from (
+              ${part_messages}
+            ) m
+           order by m.txid, m.seq
+           limit max_messages + 1
+        ),
+        ${append_batch_of_part}
+        if found then
+          return;
+        end if;
+        from_txid := part.before;
+      end loop;
+      if part.before is null then
+        ${count_expired}
+        continue;
+      end if;
+    end if;$parts$;
