@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 // Everything that can be said of the tree without running it: format, lint (with types), the shape of the source, the words of public
-// names, the command line's page up to date. Types were checked by the build that scripts/run.mjs has just done.
+// names, the prose of the documents and the command line's page. Types were checked by the build that
+// scripts/run.mjs has just done.
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 
@@ -10,6 +11,7 @@ const checks = [
   { name: "lint", command: "oxlint", args: ["--type-aware", "--deny-warnings"] },
   { name: "architecture", command: "node", args: ["scripts/check-architecture.mjs"] },
   { name: "words", command: "node", args: ["scripts/check-words.mjs"] },
+  { name: "prose", command: "node", args: ["scripts/check-prose.mjs"] },
   { name: "page of the command line", command: "node", args: ["scripts/cli-page.mjs", "--check"] },
 ];
 
