@@ -1,10 +1,11 @@
-import { readFileSync, readdirSync } from "node:fs";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { describe, expect, test } from "vitest";
 
 const root = path.resolve(import.meta.dirname, "..");
 const documents = [
   "README.md",
+  ...["CONTRIBUTING.md", "bench/README.md"].filter((file) => existsSync(path.join(root, file))),
   "sql/README.md",
   "packages/client/README.md",
   "packages/worker/README.md",
@@ -45,22 +46,40 @@ describe("documents", () => {
     expect(blocks).toBeGreaterThan(0);
   });
 
-  test("link to files that exist", () => {
+  test("link to files and headings that exist, and show pictures that do", () => {
     for (const document of documents) {
-      for (const [, target = ""] of read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
+      const text = read(document);
+      for (const [, picture = ""] of text.matchAll(/ src(?:set)?="([^"]+)"/g))
         expect(
-          () => readdirOrFile(path.resolve(root, path.dirname(document), target)),
-          `${target} in ${document}`,
-        ).not.toThrow();
+          readdirOrFile(path.resolve(root, path.dirname(document), picture)),
+          `${picture} in ${document}`,
+        ).not.toBe("");
+      for (const [, target = "", heading = ""] of text.matchAll(/\]\((?!https?:)([^)#]*)(#[^)]+)?\)/g)) {
+        const file = target === "" ? path.join(root, document) : path.resolve(root, path.dirname(document), target);
+        const linked = readdirOrFile(file);
+        if (heading !== "") expect(anchors(linked), `${target}${heading} in ${document}`).toContain(heading);
       }
     }
   });
 });
 
-function readdirOrFile(file: string): void {
+/** The text of a file, nothing of a folder. Throws when there is neither. */
+function readdirOrFile(file: string): string {
   try {
-    readFileSync(file);
+    return readFileSync(file, "utf8");
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EISDIR") throw error;
+    return "";
   }
+}
+
+/** The anchors that a forge makes of the headings of a page. */
+function anchors(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.*)$/gm)].map(
+    ([, title = ""]) =>
+      `#${title
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-")}`,
+  );
 }

@@ -5,8 +5,8 @@ begin;
 select pgque.send('emails', 'welcome', '{"to": "ada@example.org"}');
 commit;
 
--- a batch of messages, held under a lease; ack by its batch_id, or give some of them back with nack
+-- a batch of messages under a lease: ack its batch_id, or nack some of its messages
 select batch_id, msg_id, type, payload from pgque.receive('emails', 'sender', 10);
 
--- about once a second, from anywhere: gives back what a dead worker held, delivers what is due, rotates
+-- about once a second, from any session: requeues the messages of dead workers, delivers due ones, rotates
 select pgque.maintain();

@@ -16,10 +16,10 @@ await client.query("commit");
 client.release();
 
 const worker = new Worker(pgque, orders, async (message) => {
-  console.log("charged", message.payload.orderId); // a number, by type; what is thrown here is tried again later
+  console.log("charged", message.payload.orderId); // a number, by type; an error here means: try again later
 });
 await worker.start();
 
 await once(process, "SIGTERM");
-await worker.stop(); // lets running handlers finish, gives the rest back
+await worker.stop(); // lets running handlers finish and releases the rest
 await pgque.close();

@@ -8,5 +8,5 @@ select pgque.grant_queue('invoices', 'billing', 'send');
 -- looks: pgque status, top, doctor
 grant pgque_viewer to dashboard;
 
--- looks, and mends
+-- looks, and fixes
 grant pgque_admin to oncall;
