@@ -1,17 +1,15 @@
 import type { SendManyOptions, SendOptions } from "@pgque/client";
 import { Command, InvalidArgumentError } from "commander";
-import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
 import { parseJson } from "../input/json.ts";
+import type { InputFlags } from "../input/send-input.ts";
 import { given, integer, withJson } from "../options.ts";
 import { duration, time } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
-import { type JsonFlags, printResult } from "../output/print.ts";
+import { printResult } from "../output/print.ts";
 
-/** What `send` was called with. */
-export interface SendFlags extends DatabaseFlags, JsonFlags {
-  file?: string;
-  fromLine?: number;
+interface Flags extends InputFlags {
   type?: string;
   priority?: number;
   key?: string;
@@ -62,12 +60,12 @@ export function sendCommand(): Command {
       .option("--expires <when>", "do not deliver it after this time: 2h, 2026-01-31T12:00:00Z", durationOrTime),
   )
     .addHelpText("after", more)
-    .action((queue: string, payload: string | undefined, flags: SendFlags) =>
+    .action((queue: string, payload: string | undefined, flags: Flags) =>
       payload === undefined ? sendLines(queue, flags) : sendOne(queue, payload, flags),
     );
 }
 
-async function sendOne(queue: string, text: string, flags: SendFlags): Promise<void> {
+async function sendOne(queue: string, text: string, flags: Flags): Promise<void> {
   if (flags.file !== undefined) throw new UsageError("expected a payload or --file, got both");
   if (flags.fromLine !== undefined)
     throw new UsageError("expected --from-line with lines to send, got a payload as argument");
@@ -80,7 +78,7 @@ async function sendOne(queue: string, text: string, flags: SendFlags): Promise<v
   await printResult(flags, { queue, id }, `Sent message ${id}.`);
 }
 
-async function sendLines(queue: string, flags: SendFlags): Promise<void> {
+async function sendLines(queue: string, flags: Flags): Promise<void> {
   if (flags.dedupeKey !== undefined || flags.dedupeTtl !== undefined) {
     throw new UsageError("expected a payload as argument with --dedupe-key, got lines, which would all be one message");
   }
@@ -97,7 +95,7 @@ function payloadOf(text: string): unknown {
   }
 }
 
-function commonOptions(flags: SendFlags): Omit<SendManyOptions, "keys" | "dedupeKeys" | "dedupeTtlMs"> {
+function commonOptions(flags: Flags): Omit<SendManyOptions, "keys" | "dedupeKeys" | "dedupeTtlMs"> {
   const { type, priority, key, delay: delayMs, at, header: headers, expires } = flags;
   const expiresAt = expires instanceof Date ? expires : undefined;
   const ttlMs = typeof expires === "number" ? expires : undefined;

@@ -2,15 +2,21 @@ import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
 import type { Pgque, SendStreamOptions } from "@pgque/client";
-import type { SendFlags } from "../commands/send.ts";
+import type { DatabaseFlags } from "../connection.ts";
 import { withPgque } from "../database.ts";
 import { UsageError } from "../output/failure.ts";
-import { printResult } from "../output/print.ts";
+import { type JsonFlags, printResult } from "../output/print.ts";
 import { type Progress, progressBar } from "../output/progress.ts";
 import { counted } from "../output/text.ts";
 import { Stopped, stopRequested } from "../signals.ts";
 import { parseJson } from "./json.ts";
 import { type Line, linesOf } from "./lines.ts";
+
+/** Which lines are sent: of standard input without a file, from the first on. */
+export interface InputFlags extends DatabaseFlags, JsonFlags {
+  file?: string;
+  fromLine?: number;
+}
 
 /** How far a file or standard input has been sent. */
 interface Sent {
@@ -28,7 +34,7 @@ interface Sent {
  *
  * @throws Error which says how many were sent, what stopped it, and where to go on
  */
-export async function sendInput(queue: string, flags: SendFlags, options: SendStreamOptions): Promise<void> {
+export async function sendInput(queue: string, flags: InputFlags, options: SendStreamOptions): Promise<void> {
   const fromLine = flags.fromLine ?? 1;
   if (fromLine < 1) throw new UsageError(`expected --from-line to be 1 or more, got: ${fromLine}`);
   const { stream, bytes } = await open(flags.file);
