@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import type { Logger } from "@pgque/worker";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { jsonLogger, lineLogger } from "#src/output/log";
+import { lineLogger } from "#src/output/log";
 import { workerLog } from "#src/worker/log";
 
 /** What ends a line: for a terminal, an editor, a collector of logs. */
@@ -55,7 +55,7 @@ function isOneLineOfJson(text: string): void {
   expect(line["time"]).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
 }
 
-test("a call of the worker's log for programs writes one line of JSON, with a level and time of its own", async () => {
+test("a call of the log for programs, a worker's or guard's, writes one line of JSON, with a level and time of its own", async () => {
   const out: string[] = [];
   const log = await workerLog({ logLevel: "debug", logFormat: "json" }, (text) => out.push(text));
   check(log, out, isOneLineOfJson);
@@ -69,15 +69,6 @@ test("a call of the worker's log for people begins one line, those of its fields
     expect(first).toMatch(/^\[[\d:.]+\] WARN: /);
     for (const line of others) expect(line).toMatch(/^ {2,}|^$/);
   });
-});
-
-test("a call of the guard's log for programs writes one line of JSON, with a level and time of its own", async () => {
-  const out: string[] = [];
-  check(
-    jsonLogger((line) => out.push(line)),
-    out,
-    isOneLineOfJson,
-  );
 });
 
 test("a call of the guard's log for people writes one line", () => {

@@ -5,9 +5,10 @@ import { linesOf } from "#src/input/lines";
 import { duration, interval, showDuration } from "#src/output/duration";
 import { explain } from "#src/output/failure";
 import { json } from "#src/output/json";
-import { jsonLogger, lineLogger } from "#src/output/log";
+import { lineLogger } from "#src/output/log";
 import { facts, table } from "#src/output/table";
 import { counted, shellWord, shortened, showBytes } from "#src/output/text";
+import { workerLog } from "#src/worker/log";
 import { freshCli } from "./support/cli.ts";
 import { onTerminal } from "./support/terminal.ts";
 
@@ -58,13 +59,13 @@ describe("text of others does nothing to a terminal", () => {
     expect(JSON.parse(json({ [name]: name }))).toEqual({ [name]: name });
   });
 
-  test("in log lines, for people and for programs", () => {
+  test("in log lines, for people and for programs", async () => {
     const lines: string[] = [];
     const write = (line: string): number => lines.push(line);
-    for (const logger of [lineLogger(write), jsonLogger(write)])
+    for (const logger of [lineLogger(write), await workerLog({ logLevel: "info", logFormat: "json" }, write)])
       logger.warn("m", { query: name, error: new Error(name) });
     expect(lines).toHaveLength(2);
-    expect(lines.join("")).not.toMatch(acts);
+    expect(lines.join("").replace(/\n$/, "")).not.toMatch(acts);
     expect(JSON.parse(lines[1] ?? "")).toMatchObject({ level: "warn", query: name });
   });
 
@@ -101,9 +102,10 @@ describe("text of others does nothing to a terminal", () => {
   });
 });
 
-test("a password in one field of a log line leaves the other fields as they are", () => {
+test("a password in one field of a log line leaves the other fields as they are", async () => {
   const lines: string[] = [];
-  jsonLogger((line) => lines.push(line)).warn("m", { query: "postgres://u:secret@h/d", user: "a@b" });
+  const log = await workerLog({ logLevel: "info", logFormat: "json" }, (line) => lines.push(line));
+  log.warn("m", { query: "postgres://u:secret@h/d", user: "a@b" });
   expect(lines.map((line) => JSON.parse(line))).toMatchObject([{ query: "postgres://u:****@h/d", user: "a@b" }]);
 });
 

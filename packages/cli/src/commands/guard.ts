@@ -1,9 +1,10 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import { connectionConfig, databaseUrlOption } from "../connection.ts";
 import { duration, interval } from "../output/duration.ts";
-import { jsonLogger, lineLogger } from "../output/log.ts";
+import { lineLogger } from "../output/log.ts";
 import { UsageError } from "../output/failure.ts";
 import { stopRequested } from "../signals.ts";
+import { workerLog } from "../worker/log.ts";
 
 interface Flags {
   databaseUrl?: string;
@@ -81,8 +82,9 @@ async function guard(flags: Flags): Promise<void> {
   const urls = [flags.databaseUrl, ...flags.follower];
   const configs = urls.map((databaseUrl) => connectionConfig(databaseUrl === undefined ? {} : { databaseUrl }));
   const { watch, watchOnce } = await import("../guard/watch.ts");
-  const write = (line: string): void => void process.stdout.write(`${line}\n`);
-  const log = flags.json ? jsonLogger(write) : lineLogger(write);
+  const log = flags.json
+    ? await workerLog({ logLevel: "info", logFormat: "json" })
+    : lineLogger((line) => void process.stdout.write(`${line}\n`));
   const over = new AbortController();
   const watches = configs.map((config) => ({ config, policy: policyOf(flags), intervalMs: flags.interval, log }));
   const stop = (signal: string): void => {

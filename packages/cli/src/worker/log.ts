@@ -3,8 +3,16 @@ import type { Fields, Logger } from "@pgque/worker";
 import type { DestinationStream } from "pino";
 import { sanitize, sanitizeLines, redact } from "@pgque/client/redact";
 import { explain } from "../output/failure.ts";
-import { fieldName } from "../output/log.ts";
-import type { LogFlags } from "./log-flags.ts";
+
+export const logLevels = ["debug", "info", "warn", "error"] as const;
+export const logFormats = ["json", "pretty"] as const;
+
+/** How a worker logs. */
+export interface LogFlags {
+  logLevel: (typeof logLevels)[number];
+  /** Default: for people on a terminal, else JSON. */
+  logFormat?: (typeof logFormats)[number];
+}
 
 /** A line on standard output for each event: JSON for programs, or for people. Without the passwords of connection strings. */
 export async function workerLog(
@@ -40,6 +48,14 @@ async function prettyOutput(write: (text: string) => void): Promise<DestinationS
     errorLikeObjectKeys: ["error"],
   });
   return { write: (line) => write(pretty(line) ?? "") };
+}
+
+/** What a line of JSON has of itself: a field of that name would take its place. */
+const own = new Set(["level", "time", "msg"]);
+
+/** The name of a field in a line of JSON. */
+function fieldName(name: string): string {
+  return own.has(name) ? `${name}_` : name;
 }
 
 /** A text without what it must not hold. */
