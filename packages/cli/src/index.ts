@@ -1,2 +1,2 @@
 export { defineConfig, type PgqueConfig } from "./config/config.ts";
-export { defineTask, type Task } from "./tasks/task.ts";
+export { defineTask, type Task } from "./worker/task.ts";

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { sanitizeLines, redact } from "@pgque/client/redact";
 import { benchCommand } from "./commands/bench.ts";
@@ -22,7 +23,11 @@ import { workerCommand } from "./commands/worker.ts";
 import { explain, UsageError } from "./output/failure.ts";
 import { ReaderGone, Unwritten } from "./output/print.ts";
 import { Stopped } from "./signals.ts";
-import { version } from "./version.ts";
+
+/** Of this package. */
+const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+  version: string;
+};
 
 const examples = `
 Examples:

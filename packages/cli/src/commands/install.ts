@@ -1,8 +1,15 @@
+import type { Plan } from "@pgque/sql";
 import { Command } from "commander";
 import type { Client } from "pg";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
-import { describePlan, type DryFlags } from "../output/migration.ts";
 import { printLine } from "../output/print.ts";
+import { counted } from "../output/text.ts";
+
+/** Looks before it leaps. */
+export interface DryFlags {
+  dryRun?: true;
+  showSql?: true;
+}
 
 interface Flags extends DatabaseFlags, DryFlags {}
 
@@ -76,6 +83,20 @@ async function install(client: Client, flags: Flags): Promise<void> {
     `select detail from ${await sql.quoteIdentifier(client, flags.schema)}.status() where component = 'roles' and status <> 'ok'`,
   );
   for (const { detail } of rows) await printLine(`Roles: ${detail}.`);
+}
+
+/** What a plan would do, as a sentence; with its SQL when that is asked for. */
+function describePlan({ found, version, steps }: Plan, place: string, { showSql }: DryFlags): string {
+  const what =
+    steps.length === 0
+      ? `Nothing to do: Pgque ${found} is there already, in ${place}.`
+      : found === null
+        ? `Would install Pgque ${version} in ${place}. Nothing was done.`
+        : `Would bring Pgque ${found} to ${version} in ${place}, by ${counted(steps.length, "transaction")}. Nothing was done.`;
+  if (!showSql) return what;
+  const scripts = steps.map((step) => `-- ${step.what}\n${step.sql}`);
+  // a comment, so that all of it can be given to psql
+  return [`-- ${what}`, ...scripts].join("\n");
 }
 
 /** @throws Error when the schema is not there, or newer */

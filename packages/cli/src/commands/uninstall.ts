@@ -2,8 +2,7 @@ import { Command } from "commander";
 import type { Client } from "pg";
 import { sanitize } from "@pgque/client/redact";
 import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
-import { withDryRun } from "./install.ts";
-import type { DryFlags } from "../output/migration.ts";
+import { type DryFlags, withDryRun } from "./install.ts";
 import { printLine } from "../output/print.ts";
 import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 

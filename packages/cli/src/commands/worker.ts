@@ -3,8 +3,8 @@ import { connectionConfig, type DatabaseFlags, withDatabase } from "../connectio
 import { concurrency, name, port } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
 import { stopSignals } from "../signals.ts";
-import type { LoadedTask } from "../tasks/load.ts";
-import { type LogFlags, logFormats, logLevels } from "../worker/log-flags.ts";
+import type { LoadedTask } from "../worker/load-tasks.ts";
+import { type LogFlags, logFormats, logLevels, workerLog } from "../worker/log.ts";
 import type { Logger, Worker } from "@pgque/worker";
 import type { Fleet } from "../worker/fleet.ts";
 import type { Probed } from "../worker/probes.ts";
@@ -126,7 +126,7 @@ async function work(argument: string | undefined, flags: Flags): Promise<void> {
       "expected a folder of tasks, found none. Name it: pgque worker tasks/, or `folder` in pgque.config.ts",
     );
   const config = connectionConfig(flags);
-  const [{ Fleet }, { workerLog }] = await Promise.all([import("../worker/fleet.ts"), import("../worker/log.ts")]);
+  const { Fleet } = await import("../worker/fleet.ts");
   const log = await workerLog(flags);
   const make = async (): Promise<Fleet> => Fleet.of(await tasksOf(folder, flags), config, flags.schema, log);
   if (!flags.watch) {
@@ -199,10 +199,9 @@ async function serveProbes(
 }
 
 async function tasksOf(folder: string, { crontab, queue, consumer, concurrency }: Flags): Promise<LoadedTask[]> {
-  const [{ loadTasks }, { withCrontab }, { tasksFor }] = await Promise.all([
-    import("../tasks/load.ts"),
-    import("../tasks/crontab.ts"),
-    import("../tasks/select.ts"),
+  const [{ loadTasks, tasksFor }, { withCrontab }] = await Promise.all([
+    import("../worker/load-tasks.ts"),
+    import("../worker/crontab.ts"),
   ]);
   const tasks = await loadTasks(folder, { consumer, concurrency });
   const planned = crontab === undefined ? tasks : await withCrontab(tasks, crontab);

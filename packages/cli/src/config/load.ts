@@ -2,7 +2,7 @@ import { access } from "node:fs/promises";
 import path from "node:path";
 import { inspect } from "node:util";
 import { UsageError } from "../output/failure.ts";
-import { importFile } from "../tasks/import-file.ts";
+import { importFile } from "../worker/import-file.ts";
 import { configKeys, type PgqueConfig } from "./config.ts";
 
 /** A configuration, and the file that it is in. */

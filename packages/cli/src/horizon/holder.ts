@@ -21,11 +21,3 @@ export interface Holder {
   /** Where that has to run if not here. */
   endsWhere: string | null;
 }
-
-/**
- * A query of one kind of holder. Its columns: kind, name, holds, age_transactions, age_ms, is_active, details, ends_with, ends_where.
- */
-export interface HolderQuery {
-  kind: HolderKind;
-  sql: string;
-}

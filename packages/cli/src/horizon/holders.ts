@@ -1,15 +1,9 @@
 import type { Client } from "pg";
-import type { Holder, HolderQuery } from "./holder.ts";
-import { preparedTransactions } from "./prepared-transactions.ts";
-import { replicationSlots } from "./replication-slots.ts";
-import { standbys } from "./standbys.ts";
-import { retainingSubscriptions } from "./subscriptions.ts";
-import { transactions } from "./transactions.ts";
-
-const kinds: readonly HolderQuery[] = [transactions, preparedTransactions, replicationSlots, standbys];
+import type { Holder } from "./holder.ts";
+import { preparedTransactions, replicationSlots, standbys, transactions } from "./queries.ts";
 
 /** Every holder there is, as one query that yields rows for `holderOf`: the one that holds back most first. */
-export const holdersSql = allOf(kinds);
+export const holdersSql = allOf([transactions, preparedTransactions, replicationSlots, standbys]);
 
 const transactionsSql = allOf([transactions]);
 
@@ -59,9 +53,26 @@ export function holderOf(row: HolderRow): Holder {
   };
 }
 
-function allOf(queries: readonly HolderQuery[]): string {
+function allOf(queries: readonly string[]): string {
   return `
-    select * from (${queries.map(({ sql }) => sql).join("\n    union all")}
+    select * from (${queries.join("\n    union all")}
     ) as h(kind, name, holds, age_transactions, age_ms, is_active, details, ends_with, ends_where)
      order by holds desc, age_transactions desc, age_ms desc nulls last, name`;
+}
+
+/** Subscriptions of this database with retain_dead_tuples, by name: none before PostgreSQL 19, which has the column. */
+async function retainingSubscriptions(client: Client): Promise<string[]> {
+  const { rowCount } = await client.query(
+    `select from pg_attribute
+      where attrelid = 'pg_catalog.pg_subscription'::regclass and attname = 'subretaindeadtuples' and not attisdropped`,
+  );
+  if (rowCount === 0) return [];
+  const { rows } = await client.query<{ name: string }>(
+    `select quote_ident(s.subname) as name
+       from pg_subscription s
+       join pg_database d on d.oid = s.subdbid
+      where d.datname = current_database() and s.subretaindeadtuples
+      order by s.subname`,
+  );
+  return rows.map(({ name }) => name);
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { CrontabEntry } from "@pgque/worker";
 import { UsageError } from "../output/failure.ts";
-import type { LoadedTask } from "./load.ts";
+import type { LoadedTask } from "./load-tasks.ts";
 
 /**
  * The tasks, with the schedules of a crontab for their workers to set. Where several serve one queue the first does.

@@ -2,7 +2,7 @@ import type { ClientConfig } from "pg";
 import type { Logger, RunSummary, Worker } from "@pgque/worker";
 import { Pgque } from "@pgque/client";
 import { UsageError } from "../output/failure.ts";
-import type { LoadedTask } from "../tasks/load.ts";
+import type { LoadedTask } from "./load-tasks.ts";
 
 /** The workers of a folder's tasks, a worker each, and the connections that they share. */
 export class Fleet {

@@ -46,6 +46,20 @@ export async function loadTasks(folder: string, defaults: TaskDefaults = {}): Pr
   return tasks;
 }
 
+/**
+ * The tasks that serve these queues.
+ *
+ * @throws UsageError naming a queue that none serves, and those that are served
+ */
+export function tasksFor(tasks: readonly LoadedTask[], queues: readonly string[]): LoadedTask[] {
+  const missing = queues.find((name) => !tasks.some(({ queue }) => queue.name === name));
+  if (missing === undefined) return tasks.filter(({ queue }) => queues.includes(queue.name));
+  const served = [...new Set(tasks.map(({ queue }) => JSON.stringify(queue.name)))].join(", ");
+  throw new UsageError(
+    `expected --queue to name a queue that a task serves, got: ${JSON.stringify(missing)}; served: ${served}`,
+  );
+}
+
 async function taskFiles(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
     const found = error.code === "ENOENT" ? "nothing there" : error.code === "ENOTDIR" ? "a file" : error.message;
