@@ -31,14 +31,14 @@ export function port(text: string): number {
 /** The largest there can be. */
 export const idMax = 2n ** 63n - 1n;
 
-/** An id: a whole number that JavaScript's numbers need not hold. */
-export function id(text: string): bigint {
-  if (/^\d{1,19}$/.test(text) && BigInt(text) <= idMax) return BigInt(text);
+/** An id, without leading zeros. */
+export function id(text: string): string {
+  if (/^\d{1,19}$/.test(text) && BigInt(text) <= idMax) return String(BigInt(text));
   throw new InvalidArgumentError(`Expected an id, a whole number from 0 on, got: ${JSON.stringify(text)}.`);
 }
 
 /** For an option that is given any number of times, or several values at once. */
-export function ids(text: string, before: bigint[] = []): bigint[] {
+export function ids(text: string, before: string[] = []): string[] {
   return [...before, ...text.split(",").map((one) => id(one.trim()))];
 }
 

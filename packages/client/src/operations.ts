@@ -117,7 +117,7 @@ export class Operations {
     queue: QueueRef<Types>,
     payload: NoInfer<Types[Type]["input"]>,
     ...[options]: SendArguments<Types, Type, SendOptions>
-  ): Promise<bigint> {
+  ): Promise<string> {
     return send(this.#db, queue, payload, options);
   }
 
@@ -134,7 +134,7 @@ export class Operations {
     queue: QueueRef<Types>,
     payloads: readonly NoInfer<Types[Type]["input"]>[],
     ...[options]: SendArguments<Types, Type, SendManyOptions>
-  ): Promise<bigint[]> {
+  ): Promise<string[]> {
     return sendMany(this.#db, queue, payloads, options);
   }
 
@@ -200,7 +200,7 @@ export class Operations {
    * @example
    * if (batch.id !== null) await pgque.ack(batch.id);
    */
-  async ack(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<boolean> {
+  async ack(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<boolean> {
     return this.#settler.ack(batchId, messageIds, options);
   }
 
@@ -214,7 +214,7 @@ export class Operations {
    * // in the transaction that did the work
    * if (batch.id !== null) await pgque.inTransaction(tx).ackStrict(batch.id);
    */
-  async ackStrict(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<void> {
+  async ackStrict(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<void> {
     return this.#settler.ackStrict(batchId, messageIds, options);
   }
 
@@ -227,7 +227,7 @@ export class Operations {
    * const ids = batch.messages.map((message) => message.id);
    * if (batch.id !== null) await pgque.nack(batch.id, ids, { retryAfterMs: 5000, reason: "gateway timeout" });
    */
-  async nack(batchId: bigint, messageIds: readonly bigint[], options: NackOptions = {}): Promise<number> {
+  async nack(batchId: string, messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
     return this.#settler.nack(batchId, messageIds, options);
   }
 
@@ -242,8 +242,8 @@ export class Operations {
    * if (batch.id !== null) await pgque.snooze(batch.id, ids, 60_000);
    */
   async snooze(
-    batchId: bigint,
-    messageIds: readonly bigint[],
+    batchId: string,
+    messageIds: readonly string[],
     afterMs: number,
     options: CallOptions = {},
   ): Promise<number> {
@@ -261,8 +261,8 @@ export class Operations {
    * if (batch.id !== null) await pgque.bury(batch.id, ids, "no such order");
    */
   async bury(
-    batchId: bigint,
-    messageIds: readonly bigint[],
+    batchId: string,
+    messageIds: readonly string[],
     reason?: string | null,
     options: CallOptions = {},
   ): Promise<number> {
@@ -278,7 +278,7 @@ export class Operations {
    * const [first] = batch.messages;
    * if (batch.id !== null && first) await pgque.settle(batch.id, { retry: [{ id: first.id, afterMs: 5000, reason: "declined" }] });
    */
-  async settle(batchId: bigint, options: SettleOptions = {}): Promise<boolean> {
+  async settle(batchId: string, options: SettleOptions = {}): Promise<boolean> {
     return this.#settler.settle(batchId, options);
   }
 
@@ -290,7 +290,7 @@ export class Operations {
    * @example
    * if (batch.id !== null && !(await pgque.extend(batch.id, 120_000))) throw new Error("somebody else has it by now");
    */
-  async extend(batchId: bigint, leaseMs?: number, options: CallOptions = {}): Promise<boolean> {
+  async extend(batchId: string, leaseMs?: number, options: CallOptions = {}): Promise<boolean> {
     return this.#settler.extend(batchId, leaseMs, options);
   }
 

@@ -44,10 +44,10 @@ test("a call whose signal is aborted already does nothing", async () => {
     () => own.sendStream(jobs, [1], { signal }),
     () => own.receive(jobs, { signal }),
     () => own.batches(jobs, { signal }).next(),
-    () => own.ack(1n, undefined, { signal }),
-    () => own.nack(1n, [1n], { signal }),
-    () => own.settle(1n, { signal }),
-    () => own.extend(1n, 1000, { signal }),
+    () => own.ack("1", undefined, { signal }),
+    () => own.nack("1", ["1"], { signal }),
+    () => own.settle("1", { signal }),
+    () => own.extend("1", 1000, { signal }),
     () => own.ensure(jobs, { signal }),
     () => own.subscribe(jobs, "c", { signal }),
     () => own.maintain(jobs, { signal }),
@@ -88,7 +88,7 @@ test("a call that is done when its signal is aborted returns what it did", async
   const aborter = new AbortController();
   const id = await pgque.send(jobs, "done", { signal: aborter.signal });
   aborter.abort(reason);
-  expect(id).toBeTypeOf("bigint");
+  expect(id).toMatch(/^\d+$/);
   expect(await payloads()).toEqual(["done"]);
 });
 

@@ -19,7 +19,7 @@ function around(pool: Pool, run: (query: () => Promise<unknown>) => Promise<unkn
   });
 }
 
-async function received(payloads: unknown[], leaseMs = 30_000): Promise<{ batch: Batch; ids: bigint[] }> {
+async function received(payloads: unknown[], leaseMs = 30_000): Promise<{ batch: Batch; ids: string[] }> {
   await pgque.sendMany(jobs, payloads);
   const batch = await pgque.receive(jobs, { leaseMs });
   return { batch, ids: batch.messages.map((m) => m.id) };
@@ -33,7 +33,7 @@ async function drain(): Promise<[unknown, number][]> {
 
 test("a batch knows what became of each message", async () => {
   const { batch, ids } = await received(["a", "b", "c", "d"]);
-  const [a = 0n, b = 0n, c = 0n, d = 0n] = ids;
+  const [a = "0", b = "0", c = "0", d = "0"] = ids;
   expect([batch.open, batch.isLost]).toEqual([ids, false]);
   await batch.ack([a]);
   await batch.nack([b, a], { retryAfterMs: 0 });
@@ -101,7 +101,7 @@ test("calls at the same time settle one after the other, so that the batch knows
     expect(underWay).toBe(1);
     return query().finally(() => (underWay -= 1));
   });
-  const [a = 0n, b = 0n] = batch.messages.map((m) => m.id);
+  const [a = "0", b = "0"] = batch.messages.map((m) => m.id);
   const aborter = new AbortController();
   const all = [
     batch.nack([a], { retryAfterMs: 0 }),
@@ -127,11 +127,11 @@ test("calls at the same time settle one after the other, so that the batch knows
 test("a batch that is extended outlives its lease", async () => {
   const { batch } = await received(["a"], 1);
   expect(await batch.extend(60_000)).toBe(true);
-  expect(await pgque.extend(batch.id ?? 0n, 1)).toBe(true);
+  expect(await pgque.extend(batch.id ?? "0", 1)).toBe(true);
   expect(await pgque.maintain(jobs)).toBe(0);
   expect(await batch.ack()).toBe(true);
-  expect(await pgque.extend(batch.id ?? 0n)).toBe(false);
-  expect((await failure(pgque.extend(1n, 0))).code).toBe("INVALID_OPTION");
+  expect(await pgque.extend(batch.id ?? "0")).toBe(false);
+  expect((await failure(pgque.extend("1", 0))).code).toBe("INVALID_OPTION");
 });
 
 test("extending one batch does not keep another of the same process", async () => {
@@ -158,7 +158,7 @@ test("nothing received is a batch that needs nothing", async () => {
   await using batch = await pgque.receive(jobs);
   expect([batch.id, [...batch], batch.open]).toEqual([null, [], []]);
   expect([await batch.ack(), await batch.extend(), await batch.release()]).toEqual([true, true, true]);
-  expect([await batch.nack([1n]), await batch.snooze([1n], 0), await batch.bury([1n])]).toEqual([0, 0, 0]);
+  expect([await batch.nack(["1"]), await batch.snooze(["1"], 0), await batch.bury(["1"])]).toEqual([0, 0, 0]);
 });
 
 test("batches go on until nothing is left, and ack what was gone through", async () => {
@@ -175,7 +175,7 @@ test("batches go on until nothing is left, and ack what was gone through", async
 test("a loop that is left gives back what is open of its batch", async () => {
   await pgque.sendMany(jobs, [1, 2, 3]);
   for await (const batch of pgque.batches(jobs, { max: 2 })) {
-    await batch.ack([batch.messages[0]?.id ?? 0n]);
+    await batch.ack([batch.messages[0]?.id ?? "0"]);
     break;
   }
   const failing = async () => {

@@ -103,7 +103,7 @@ test("what a batch gives back waits as long as the queue says", async () => {
   await pgque.subscribe(queue);
   await pgque.sendMany(queue, ["by default", "at once", "by an option that is not given"]);
   const batch = await pgque.receive(queue);
-  const [a = 0n, b = 0n, c = 0n] = batch.messages.map((m) => m.id);
+  const [a = "0", b = "0", c = "0"] = batch.messages.map((m) => m.id);
   await batch.nack([a]);
   await batch.nack([b], { retryAfterMs: 0 });
   await batch.nack([c], { retryAfterMs: undefined });

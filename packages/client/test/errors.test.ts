@@ -20,7 +20,7 @@ function raising(sqlstate: string): Promise<PgqueError> {
 /** One way to each code; the others are in the tests of what they are about. */
 const ways: Record<PgqueErrorCode, () => Promise<PgqueError>> = {
   INVALID_OPTION: () => failure(pgque.receive(orders, { max: 0 })),
-  INVALID_ARGUMENT: () => failure(pgque.ack(2n ** 64n)),
+  INVALID_ARGUMENT: () => failure(pgque.messages.peek(orders, { after: "nonsense" })),
   PAYLOAD_INVALID: () => failure(pgque.send(orders, { orderId: "1" as never })),
   PAYLOAD_NOT_REPARSABLE: () =>
     failure(pgque.send(defineQueue("orders", { payload: z.number().transform((n) => n + 1) }), 1)),

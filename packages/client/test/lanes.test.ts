@@ -41,7 +41,7 @@ test("keys: an ordered consumer has one batch of a key at a time, and a failure 
   expect((await pgque.receive(queue)).id).toBeNull();
   const [first] = batch?.messages ?? [];
   await batch?.settle({
-    retry: [{ id: first?.id as bigint, afterMs: 0 }],
+    retry: [{ id: first?.id as string, afterMs: 0 }],
     release: batch.messages.slice(1).map(({ id }) => id),
   });
   const again = await pgque.receive(queue);

@@ -242,7 +242,7 @@ describe("a message that does not fit when it is received", () => {
     expect(batch.invalid.map(({ message }) => message.attempt)).toEqual([2, 2, 2]);
     expect(await batch.ack()).toBe(true);
     expect(await deadLetters()).toMatchObject(
-      batch.invalid.map(({ message, error }) => ({ id: String(message.id), attempt: 2, reason: error.message })),
+      batch.invalid.map(({ message, error }) => ({ id: message.id, attempt: 2, reason: error.message })),
     );
     expect((await pgque.receive(strict)).id).toBeNull();
   });
@@ -251,7 +251,7 @@ describe("a message that does not fit when it is received", () => {
     await sendMixed();
     const batch = await pgque.receive(strict);
     const [first, ...others] = batch.invalid.map(({ message }) => message.id);
-    const dead = [{ id: first ?? 0n, reason: "nobody will fix it" }];
+    const dead = [{ id: first ?? "0", reason: "nobody will fix it" }];
     expect(await batch.settle({ dead, snooze: others.map((id) => ({ id, afterMs: 0 })) })).toBe(true);
     expect((await deadLetters()).at(-1)).toEqual({ id: String(first), attempt: 1, reason: "nobody will fix it" });
     const again = await pgque.receive(strict);
@@ -275,6 +275,6 @@ describe("a message that does not fit when it is received", () => {
     const batch = await pgque.receive(anything);
     expect(batch.messages.map((m) => m.payload)).toEqual([{ n: 1 }, { n: "two" }, { n: 3 }, null]);
     expect(batch.invalid.map(({ message }) => message.payload)).toEqual(["not json"]);
-    await pgque.ack(batch.id ?? 0n);
+    await pgque.ack(batch.id ?? "0");
   });
 });

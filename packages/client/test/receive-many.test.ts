@@ -17,7 +17,7 @@ test("a large batch is in order, and each message has what is its own", async ()
   const queue = defineQueue("many");
   await pgque.ensure(queue);
   await pgque.subscribe(queue);
-  const sent: { id: bigint; payload: unknown; headers: unknown; type: string }[] = [];
+  const sent: { id: string; payload: unknown; headers: unknown; type: string }[] = [];
   for (let i = 0; i < 350; i += 1) {
     const { headers, type } = kinds[i % 3 === 0 ? 0 : i % kinds.length] ?? { headers: {}, type: "default" };
     const payload = i % 5 === 0 ? null : { i, text: `,"${i}",\n[` };

@@ -24,7 +24,7 @@ async function* count(to: number, seen?: (n: number) => void): AsyncGenerator<{ 
 const numbers = (to: number): number[] => Array.from({ length: to }, (_, n) => n);
 
 test("everything that the source yields is sent, in its order, and its ids are told", async () => {
-  const ids: bigint[] = [];
+  const ids: string[] = [];
   const sent = await pgque.sendStream(rows, count(2500), { batchSize: 1000, onSent: (batch) => ids.push(...batch) });
   expect([sent, ids.length, new Set(ids).size]).toEqual([2500, 2500, 2500]);
   expect(await drain()).toEqual(numbers(2500));

@@ -10,7 +10,7 @@ const { database, pgque } = await freshClient();
 await pgque.ensure("signups");
 await pgque.subscribe("signups");
 
-async function stored(id: bigint): Promise<unknown> {
+async function stored(id: string): Promise<unknown> {
   const { rows } = await database.pool().query("select payload from pgque.find_message('signups', $1)", [id]);
   return JSON.parse(rows[0].payload);
 }

@@ -44,8 +44,8 @@ test("send takes the input", () => {
   compiled(() => pgque.send(orders, { orderId: 1, orderID: 2 }));
   // @ts-expect-error unknown option
   compiled(() => pgque.send(orders, { orderId: 1 }, { delay: 5 }));
-  expectTypeOf<ReturnType<typeof pgque.send>>().toEqualTypeOf<Promise<bigint>>();
-  expectTypeOf<ReturnType<typeof pgque.sendMany>>().toEqualTypeOf<Promise<bigint[]>>();
+  expectTypeOf<ReturnType<typeof pgque.send>>().toEqualTypeOf<Promise<string>>();
+  expectTypeOf<ReturnType<typeof pgque.sendMany>>().toEqualTypeOf<Promise<string[]>>();
 });
 
 test("receive gives the output", () => {
@@ -53,8 +53,8 @@ test("receive gives the output", () => {
   expectTypeOf<ReturnType<typeof receive>>().resolves.toEqualTypeOf<Batch<Message<{ orderId: number; at: Date }>>>();
   expectTypeOf<Message<{ n: 1 }>["payload"]>().toEqualTypeOf<{ n: 1 }>();
   expectTypeOf<Message["payload"]>().toBeUnknown();
-  expectTypeOf<Message["id"]>().toEqualTypeOf<bigint>();
-  expectTypeOf<Batch["id"]>().toEqualTypeOf<bigint | null>();
+  expectTypeOf<Message["id"]>().toEqualTypeOf<string>();
+  expectTypeOf<Batch["id"]>().toEqualTypeOf<string | null>();
 });
 
 const events = defineQueue("events", {

@@ -27,7 +27,7 @@ test.for(hostile)("a queue and a consumer may be called %j, and carry that text"
   expect(batch.messages.map((m) => m.payload)).toEqual([{ [name]: name }, name, [name], null]);
   expect(batch.messages.every((m) => m.type === name && m.headers[name] === name)).toBe(true);
   await pgque.runtime.heartbeat(name, 1000);
-  expect(await pgque.nack(batch.id ?? 0n, [id], { retryAfterMs: 0, reason: name })).toBe(1);
+  expect(await pgque.nack(batch.id ?? "0", [id], { retryAfterMs: 0, reason: name })).toBe(1);
   expect(await batch.ack()).toBe(true);
   expect(await pgque.maintain(queue)).toBeTypeOf("number");
 });
@@ -57,7 +57,7 @@ test("a reason may: what cannot be stored is replaced, the batch is settled", as
   await pgque.subscribe(queue);
   const ids = await pgque.sendMany(queue, [1, 2]);
   const batch = await pgque.receive(queue);
-  const [first = 0n, second = 0n] = ids;
+  const [first = "0", second = "0"] = ids;
   expect(await batch.nack([first], { reason: "boom \0 \ud83d" })).toBe(1);
   expect(await batch.settle({ retry: [{ id: second, afterMs: 0.5, reason: "boom \0" }] })).toBe(true);
 });

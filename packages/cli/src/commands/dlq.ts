@@ -22,7 +22,7 @@ interface FilterFlags extends DatabaseFlags, JsonFlags {
 }
 
 interface ScopeFlags extends FilterFlags {
-  id?: bigint[];
+  id?: string[];
   all?: true;
 }
 
@@ -74,7 +74,7 @@ function filterOf({
 }
 
 const columns: Column<DeadLetter>[] = [
-  { head: "id", cell: (letter) => String(letter.id), align: "right" },
+  { head: "id", cell: (letter) => letter.id, align: "right" },
   { head: "died", cell: ({ diedAt }) => showTime(diedAt) },
   { head: "consumer", cell: ({ consumer }) => consumer },
   { head: "attempt", cell: ({ attempt }) => attempt, align: "right" },
@@ -85,7 +85,7 @@ const columns: Column<DeadLetter>[] = [
 
 interface ListFlags extends FilterFlags {
   limit?: number;
-  after?: bigint;
+  after?: string;
 }
 
 function list(): Command {
@@ -121,9 +121,9 @@ function show(): Command {
   return withDatabase(withJson(new Command("show").argument("<queue>").argument("<id>", "as `list` shows it", id)))
     .description("Show one dead letter with all of its payload and its reason.")
     .addHelpText("after", "\nExamples:\n  pgque dlq show orders 17\n  pgque dlq show orders 17 --json | jq .payload")
-    .action(async (queue: string, wanted: bigint, flags: DatabaseFlags & JsonFlags) => {
+    .action(async (queue: string, wanted: string, flags: DatabaseFlags & JsonFlags) => {
       const [letter] = await withPgque(flags, "viewer", ({ deadLetters }) =>
-        deadLetters.list(queue, { ...(wanted < idMax && { beforeId: wanted + 1n }), max: 1 }),
+        deadLetters.list(queue, { ...given({ beforeId: following(wanted) }), max: 1 }),
       );
       if (letter?.id !== wanted) {
         throw new Error(
@@ -135,13 +135,17 @@ function show(): Command {
       const { payload, headers, createdAt, diedAt, messageId, ...rest } = letter;
       const known = {
         ...rest,
-        id: String(letter.id),
-        message: String(messageId),
+        message: messageId,
         sent: showTime(createdAt),
         died: showTime(diedAt),
       };
       await printLine(`${facts({ ...known, headers: json(headers, 0) })}\n\n${json(payload)}`);
     });
+}
+
+/** The id after this one; undefined when there is none. */
+function following(id: string): string | undefined {
+  return BigInt(id) < idMax ? String(BigInt(id) + 1n) : undefined;
 }
 
 interface RedriveFlags extends ScopeFlags {
@@ -243,7 +247,7 @@ function checkScope(flags: ScopeFlags, command: string): void {
 /** Which dead letters are meant, and what to do to them. */
 interface Steps {
   queue: string;
-  filter: DeadLetterFilter & { ids?: bigint[] };
+  filter: DeadLetterFilter & { ids?: string[] };
   /** At most so many in all. */
   limit: number;
   /** So many in one transaction. */
@@ -251,7 +255,7 @@ interface Steps {
   /** What has become of them then: "sent again". */
   done: string;
   /** Returns how many; fewer than `max`: there are no more. */
-  take: (options: DeadLetterFilter & { ids?: bigint[]; max: number; signal: AbortSignal }) => Promise<number>;
+  take: (options: DeadLetterFilter & { ids?: string[]; max: number; signal: AbortSignal }) => Promise<number>;
   /** The same as an object, for programs. */
   result: (count: number) => object;
 }

@@ -25,7 +25,7 @@ Examples:
   pgque peek orders --after 0.812.17   the next page: the position is in the JSON, and under the table`;
 
 const columns: Column<PeekedMessage>[] = [
-  { head: "id", cell: ({ id }) => String(id), align: "right" },
+  { head: "id", cell: ({ id }) => id, align: "right" },
   { head: "sent", cell: ({ createdAt }) => showTime(createdAt) },
   { head: "due", cell: ({ dueAt }) => showTime(dueAt) },
   { head: "for", cell: ({ consumer }) => consumer },

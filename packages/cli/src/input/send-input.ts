@@ -76,7 +76,7 @@ async function send(
   queue: string,
   { stream, fromLine, sent, options, progress, bytes }: Sending,
 ): Promise<void> {
-  const onSent = (ids: bigint[]): void => {
+  const onSent = (ids: string[]): void => {
     const last = sent.pending.splice(0, ids.length).at(-1);
     sent.messages += ids.length;
     sent.line = last?.number ?? sent.line;

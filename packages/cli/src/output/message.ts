@@ -3,7 +3,7 @@ import { json } from "./json.ts";
 
 /** What is shown of a message, wherever it was found. */
 export interface ShownMessage {
-  id: bigint;
+  id: string;
   type: string;
   payload: unknown;
   headers: Record<string, unknown>;
@@ -24,6 +24,6 @@ export function messageLine(message: ShownMessage): string {
   ];
   // so that a type is one word, and an empty one is seen
   const typeWord = /^\S+$/.test(type) ? type : JSON.stringify(type);
-  const parts = [createdAt.toISOString(), String(id), typeWord, json(payload, 0), ...rest];
+  const parts = [createdAt.toISOString(), id, typeWord, json(payload, 0), ...rest];
   return sanitize(parts.filter(Boolean).join("  "));
 }

@@ -18,7 +18,7 @@ export interface DeadLetterFilter {
 /** Which dead letters are listed, and which page of them. */
 export interface ListDeadLettersOptions extends DeadLetterFilter, CallOptions {
   /** For the next page: the `id` of the last one of this. */
-  beforeId?: bigint | undefined;
+  beforeId?: string | undefined;
   /** At most so many. 1 to 1000. Default: 100. */
   max?: number | undefined;
 }
@@ -28,7 +28,7 @@ export interface PurgeDeadLettersOptions extends DeadLetterFilter, CallOptions {
   /** All of the queue: must be said when there is no filter, so that one that came out undefined does not mean it. Default: false. */
   all?: boolean | undefined;
   /** Dead letters by their `id`. */
-  ids?: readonly bigint[] | undefined;
+  ids?: readonly string[] | undefined;
   /** At most so many, the oldest first, so that many are not one transaction. 1 to 100000. Default: all. */
   max?: number | undefined;
 }
@@ -42,9 +42,9 @@ export interface RedriveOptions extends PurgeDeadLettersOptions {
 /** A message whose attempts were used up, or that was buried. */
 export interface DeadLetter {
   /** Of the dead letter: a message has one for each consumer that it died for. */
-  id: bigint;
+  id: string;
   consumer: string;
-  messageId: bigint;
+  messageId: string;
   /** The attempt that was its last. */
   attempt: number;
   type: string;

@@ -31,7 +31,7 @@ export interface TailPage {
 
 /** A message that was looked at. */
 export interface PeekedMessage {
-  id: bigint;
+  id: string;
   attempt: number;
   /** It is for this consumer alone, a retry; null: for all. */
   consumer: string | null;
@@ -63,7 +63,7 @@ export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"
   state: MessageState;
   attempt: number | null;
   /** Of `in_flight`: the batch, whose it is, and until when. */
-  batchId: bigint | null;
+  batchId: string | null;
   worker: string | null;
   leasedUntil: Date | null;
   settledAt: Date | null;
@@ -71,7 +71,7 @@ export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"
   diedAt: Date | null;
   reason: string | null;
   /** What `deadLetters.redrive` and `purge` take. */
-  deadLetterId: bigint | null;
+  deadLetterId: string | null;
 }
 
 export const tailChecks: Record<keyof TailOptions, Check> = { after: text, max: integer(1, 1000), ...callChecks };

@@ -58,7 +58,7 @@ export class Messages {
    * const id = await pgque.send(orders, { orderId: 42 });
    * for (const { state, consumer } of await pgque.messages.find(orders, id)) console.log(consumer, state);
    */
-  async find(queue: QueueRef, id: bigint, options: CallOptions = {}): Promise<FoundMessage[]> {
+  async find(queue: QueueRef, id: string, options: CallOptions = {}): Promise<FoundMessage[]> {
     refuse("messages.find", [idCheck("id", id), ...problemsOf(options, callChecks)]);
     return queries.findMessage(this.#db, queueOf("messages.find", queue).name, id, options.signal);
   }

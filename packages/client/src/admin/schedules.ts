@@ -133,7 +133,7 @@ export class Schedules {
    * await pgque.schedules.set("hourly", orders, "0 * * * *", { orderId: 1 });
    * await pgque.schedules.run("hourly", new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000));
    */
-  async run(name: string, runAt: Date, options: CallOptions = {}): Promise<bigint | null> {
+  async run(name: string, runAt: Date, options: CallOptions = {}): Promise<string | null> {
     refuse("schedules.run", [
       nameCheck("name", name),
       runAt instanceof Date && !Number.isNaN(runAt.getTime())

@@ -56,7 +56,7 @@ class OpenTelemetry implements Telemetry {
   }
 
   /** One span for the statement, whose context all its messages carry; a context of the sender's own is linked and left alone. */
-  async send<Result extends bigint | bigint[]>(
+  async send<Result extends string | string[]>(
     { queue, type, headers, count }: SendOperation,
     work: (headers: Headers | undefined) => Promise<Result>,
   ): Promise<Result> {
@@ -77,7 +77,7 @@ class OpenTelemetry implements Telemetry {
     const ended: End = (error) => end(error, count ?? 1);
     return during(span, active, ended, async () => {
       const sent = await work(own ? headers : withContext(headers, active));
-      if (typeof sent === "bigint") span.setAttribute("messaging.message.id", String(sent));
+      if (typeof sent === "string") span.setAttribute("messaging.message.id", sent);
       return sent;
     });
   }
@@ -154,7 +154,7 @@ class OpenTelemetry implements Telemetry {
         attributes: {
           ...this.#attributes,
           ...operationAttributes("process", "process", { queue, consumer }),
-          "messaging.message.id": String(message.id),
+          "messaging.message.id": message.id,
           "pgque.message.type": message.type,
           "pgque.message.attempt": message.attempt,
         },
@@ -207,7 +207,7 @@ function besides(message: Pick<Message, "headers">) {
 function linksOf(received: readonly Pick<Message, "id" | "headers">[]): Link[] {
   return received.flatMap(({ id, headers }) => {
     const sender = spanOf(headers);
-    return sender ? [{ context: sender, attributes: { "messaging.message.id": String(id) } }] : [];
+    return sender ? [{ context: sender, attributes: { "messaging.message.id": id } }] : [];
   });
 }
 

@@ -33,13 +33,13 @@ export async function listDeadLetters(
       select id::text, consumer, message_id::text, attempt::text, type, payload, headers::text, priority::text, key, reason,
              ${epochMs("created_at")} as created_ms, ${epochMs("died_at")} as died_ms
         from ${s}.dead_letters(queue => $1, ${filterArguments}, before_id => $7::text::bigint, max_messages => $8::text::int)`,
-    [queue, ...filterValues(options), beforeId === undefined ? null : String(beforeId), String(max)],
+    [queue, ...filterValues(options), beforeId ?? null, String(max)],
     { queue, idempotent: true, signal },
   );
   return rows.map((row) => ({
-    id: BigInt(String(row["id"])),
+    id: String(row["id"]),
     consumer: String(row["consumer"]),
-    messageId: BigInt(String(row["message_id"])),
+    messageId: String(row["message_id"]),
     attempt: Number(row["attempt"]),
     type: String(row["type"]),
     payload: jsonOrText(row["payload"]),
@@ -57,7 +57,7 @@ export async function redrive(db: Connection, queue: string, options: RedriveOpt
   const sent = await db.value(
     (s) =>
       `select ${s}.redrive(queue => $1, ${filterArguments}, ids => $7::bigint[], max_messages => $8::text::int)::text as value`,
-    [queue, ...filterValues(options), ids?.map(String) ?? null, String(max)],
+    [queue, ...filterValues(options), ids ?? null, String(max)],
     { queue, signal },
   );
   return Number(sent);
@@ -72,7 +72,7 @@ export async function purgeDeadLetters(
   const purged = await db.value(
     (s) =>
       `select ${s}.purge_dead_letters(queue => $1, ${filterArguments}, ids => $7::bigint[], max_messages => $8::text::int)::text as value`,
-    [queue, ...filterValues(options), ids?.map(String) ?? null, max === undefined ? null : String(max)],
+    [queue, ...filterValues(options), ids ?? null, max === undefined ? null : String(max)],
     { queue, signal },
   );
   return Number(purged);

@@ -42,7 +42,7 @@ export async function peek(db: Connection, queue: string, options: PeekOptions):
 
 function readPeeked(row: Row): PeekedMessage {
   return {
-    id: BigInt(String(row["message_id"])),
+    id: String(row["message_id"]),
     attempt: Number(row["attempt"]),
     ...read(row),
     position: String(row["position"]),
@@ -70,7 +70,7 @@ export async function tail(db: Connection, queue: string, options: TailOptions):
 export async function findMessage(
   db: Connection,
   queue: string,
-  id: bigint,
+  id: string,
   signal?: AbortSignal,
 ): Promise<FoundMessage[]> {
   const rows = await db.rows(
@@ -78,20 +78,20 @@ export async function findMessage(
       select state, attempt::text, batch_id::text, worker, ${epochMs("leased_until")} as leased_ms,
              ${epochMs("settled_at")} as settled_ms, ${epochMs("died_at")} as died_ms, reason, dead_letter_id::text, ${columns}
         from ${s}.find_message(queue => $1, message_id => $2::text::bigint)`,
-    [queue, String(id)],
+    [queue, id],
     { queue, idempotent: true, signal },
   );
   return rows.map((row) => ({
     id,
     state: String(row["state"]) as MessageState,
     attempt: orNull(row["attempt"], Number),
-    batchId: orNull(row["batch_id"], (value) => BigInt(String(value))),
+    batchId: orNull(row["batch_id"], String),
     worker: orNull(row["worker"], String),
     leasedUntil: orNull(row["leased_ms"], date),
     settledAt: orNull(row["settled_ms"], date),
     diedAt: orNull(row["died_ms"], date),
     reason: orNull(row["reason"], String),
-    deadLetterId: orNull(row["dead_letter_id"], (value) => BigInt(String(value))),
+    deadLetterId: orNull(row["dead_letter_id"], String),
     ...read(row),
   }));
 }

@@ -4,8 +4,8 @@ import { milliseconds } from "./values.ts";
 
 /** A row of `receive_messages`, read. */
 export interface ReceivedRow {
-  batchId: bigint;
-  id: bigint;
+  batchId: string;
+  id: string;
   attempt: number;
   type: string;
   payload: string;
@@ -90,14 +90,14 @@ function readGroup(group: Row, separator: string, received: ReceivedRow[]): void
   const [placesWithHeaders, headers, rest] = texts.slice(5, 8);
   const headersOf = typeof headers === "string" ? listed(String(placesWithHeaders), headers) : none;
   const restOf: Record<string, Rest> = typeof rest === "string" ? JSON.parse(rest) : {};
-  const batchId = BigInt(String(batch));
+  const batchId = String(batch);
   const leasedUntil = new Date(Number(leasedMs));
   for (const [i, place] of places.entries()) {
     const [attempt, priority, key, crashes] = restOf[place] ?? usual;
     received[Number(place) - 1] = {
       batchId,
       leasedUntil,
-      id: BigInt(ids[i] ?? ""),
+      id: ids[i] ?? "",
       attempt,
       type: types[i] ?? "",
       payload: payloads[i] ?? "",

@@ -1,8 +1,8 @@
 import type { Connection } from "../connection/connection.ts";
 import { list, milliseconds } from "./values.ts";
 
-export async function ack(db: Connection, batchId: bigint, signal?: AbortSignal): Promise<boolean> {
-  const done = await db.value((s) => `select ${s}.ack(batch_id => $1::text::bigint) as value`, [String(batchId)], {
+export async function ack(db: Connection, batchId: string, signal?: AbortSignal): Promise<boolean> {
+  const done = await db.value((s) => `select ${s}.ack(batch_id => $1::text::bigint) as value`, [batchId], {
     signal,
   });
   return Number(done) === 1;
@@ -10,13 +10,13 @@ export async function ack(db: Connection, batchId: bigint, signal?: AbortSignal)
 
 export async function ackMessages(
   db: Connection,
-  batchId: bigint,
-  messageIds: readonly bigint[],
+  batchId: string,
+  messageIds: readonly string[],
   signal?: AbortSignal,
 ): Promise<boolean> {
   const done = await db.value(
     (s) => `select ${s}.ack(batch_id => $1::text::bigint, message_ids => $2::text::bigint[]) as value`,
-    [String(batchId), list(messageIds)],
+    [batchId, list(messageIds)],
     { signal },
   );
   return Number(done) === 1;
@@ -24,13 +24,13 @@ export async function ackMessages(
 
 export async function ackStrict(
   db: Connection,
-  batchId: bigint,
-  messageIds: readonly bigint[] | null,
+  batchId: string,
+  messageIds: readonly string[] | null,
   signal?: AbortSignal,
 ): Promise<void> {
   await db.rows(
     (s) => `select ${s}.ack_strict(batch_id => $1::text::bigint, message_ids => $2::text::bigint[])::text`,
-    [String(batchId), messageIds && list(messageIds)],
+    [batchId, messageIds && list(messageIds)],
     { signal },
   );
 }
@@ -39,7 +39,7 @@ export async function ackStrict(
  * Both in one round trip, which takes statements without parameters: what is written into them are numbers. When the ack fails, nothing of the
  * transaction is committed.
  */
-export async function ackAndCommit(db: Connection, batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
+export async function ackAndCommit(db: Connection, batchId: string, messageIds: readonly string[]): Promise<void> {
   await db.script(
     (s) => `select ${s}.ack_strict(batch_id => ${batchId}, message_ids => '{${messageIds.join(",")}}'); commit`,
   );
@@ -47,15 +47,15 @@ export async function ackAndCommit(db: Connection, batchId: bigint, messageIds: 
 
 export async function nack(
   db: Connection,
-  batchId: bigint,
-  messageIds: readonly bigint[],
+  batchId: string,
+  messageIds: readonly string[],
   how: { retryAfterMs: number; reason: string | null },
   signal?: AbortSignal,
 ): Promise<number> {
   const given = await db.value(
     (s) =>
       `select ${s}.nack(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], retry_after => $3::text::interval, reason => $4) as value`,
-    [String(batchId), list(messageIds), milliseconds(how.retryAfterMs), how.reason],
+    [batchId, list(messageIds), milliseconds(how.retryAfterMs), how.reason],
     { signal },
   );
   return Number(given);
@@ -63,15 +63,15 @@ export async function nack(
 
 export async function snooze(
   db: Connection,
-  batchId: bigint,
-  messageIds: readonly bigint[],
+  batchId: string,
+  messageIds: readonly string[],
   afterMs: number,
   signal?: AbortSignal,
 ): Promise<number> {
   const given = await db.value(
     (s) =>
       `select ${s}.snooze(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], snooze_after => $3::text::interval) as value`,
-    [String(batchId), list(messageIds), milliseconds(afterMs)],
+    [batchId, list(messageIds), milliseconds(afterMs)],
     { signal },
   );
   return Number(given);
@@ -79,15 +79,15 @@ export async function snooze(
 
 export async function bury(
   db: Connection,
-  batchId: bigint,
-  messageIds: readonly bigint[],
+  batchId: string,
+  messageIds: readonly string[],
   reason: string | null,
   signal?: AbortSignal,
 ): Promise<number> {
   const buried = await db.value(
     (s) =>
       `select ${s}.bury(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], reason => $3::text) as value`,
-    [String(batchId), list(messageIds), reason],
+    [batchId, list(messageIds), reason],
     { signal },
   );
   return Number(buried);
@@ -95,15 +95,15 @@ export async function bury(
 
 export async function tellBegun(
   db: Connection,
-  batchId: bigint,
-  messageId: bigint,
+  batchId: string,
+  messageId: string,
   alone: boolean,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const told = await db.value(
     (s) =>
       `select ${s}.tell_begun(batch_id => $1::text::bigint, message_id => $2::text::bigint, alone => $3::text::boolean) as value`,
-    [String(batchId), String(messageId), String(alone)],
+    [batchId, messageId, String(alone)],
     { idempotent: true, signal },
   );
   return Number(told) === 1;
@@ -111,19 +111,19 @@ export async function tellBegun(
 
 /** What becomes of the messages of a batch, in lists; those of one outcome in parallel. */
 export interface Outcomes {
-  retryIds: readonly bigint[];
+  retryIds: readonly string[];
   retryAfterMs: readonly number[];
   reasons: readonly (string | null)[];
-  releaseIds: readonly bigint[];
-  snoozeIds: readonly bigint[];
+  releaseIds: readonly string[];
+  snoozeIds: readonly string[];
   snoozeAfterMs: readonly number[];
-  deadIds: readonly bigint[];
+  deadIds: readonly string[];
   deadReasons: readonly (string | null)[];
 }
 
 export async function settle(
   db: Connection,
-  batchId: bigint,
+  batchId: string,
   outcomes: Outcomes,
   signal?: AbortSignal,
 ): Promise<boolean> {
@@ -135,7 +135,7 @@ export async function settle(
                          snooze_ids => $6::text::bigint[], snooze_after => $7::text::interval[],
                          dead_ids => $8::text::bigint[], dead_reasons => $9::text::text[]) as value`,
     [
-      String(batchId),
+      batchId,
       list(outcomes.retryIds),
       list(outcomes.retryAfterMs.map(milliseconds)),
       list(outcomes.reasons),

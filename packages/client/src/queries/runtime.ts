@@ -16,10 +16,10 @@ export async function heartbeat(
   );
 }
 
-export async function extend(db: Connection, batchId: bigint, leaseMs: number, signal?: AbortSignal): Promise<boolean> {
+export async function extend(db: Connection, batchId: string, leaseMs: number, signal?: AbortSignal): Promise<boolean> {
   const held = await db.value(
     (s) => `select ${s}.extend(batch_id => $1::text::bigint, lease => $2::text::interval) as value`,
-    [String(batchId), milliseconds(leaseMs)],
+    [batchId, milliseconds(leaseMs)],
     { idempotent: true, signal },
   );
   return Number(held) === 1;

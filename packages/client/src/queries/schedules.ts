@@ -82,11 +82,11 @@ export async function runSchedule(
   name: string,
   runAt: Date,
   signal?: AbortSignal,
-): Promise<bigint | null> {
+): Promise<string | null> {
   const id = await db.value(
     (s) => `select ${s}.run_schedule(name => $1, run_at => $2::text::timestamptz)::text as value`,
     [name, runAt.toISOString()],
     { idempotent: true, signal },
   );
-  return orNull(id, (value) => BigInt(String(value)));
+  return orNull(id, String);
 }

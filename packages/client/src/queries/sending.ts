@@ -9,7 +9,7 @@ export async function send(
   db: Connection,
   message: { queue: string; type: string; payload: string; options: string | null; idempotent: boolean },
   signal?: AbortSignal,
-): Promise<bigint> {
+): Promise<string> {
   const { queue, type, payload, options, idempotent } = message;
   const id = await db.value(
     (s) =>
@@ -17,7 +17,7 @@ export async function send(
     [queue, type, payload, options],
     { queue, idempotent, signal },
   );
-  return BigInt(String(id));
+  return String(id);
 }
 
 /** Ids in the order of the payloads. `headers` and `options`: one JSON text for all of them. */
@@ -32,7 +32,7 @@ export async function sendBatch(
     idempotent: boolean;
   },
   signal?: AbortSignal,
-): Promise<bigint[]> {
+): Promise<string[]> {
   const { queue, type, payloads, headers, options, idempotent } = batch;
   const ids = await db.value(
     (s) =>
@@ -40,5 +40,5 @@ export async function sendBatch(
     [queue, type, jsonTexts(payloads), headers === null ? null : jsonTexts(payloads.map(() => headers)), options],
     { queue, idempotent, signal },
   );
-  return String(ids).split(",").map(BigInt);
+  return String(ids).split(",");
 }

@@ -3,7 +3,7 @@ import { date, epochMs, headersOf, orNull } from "./values.ts";
 
 /** A row of `peek`, read. */
 export interface PeekedRow {
-  id: bigint;
+  id: string;
   type: string;
   payload: string;
   headers: Record<string, unknown>;
@@ -21,7 +21,7 @@ export interface PeekedRow {
 export async function peekSent(
   db: Connection,
   queue: string,
-  afterId: bigint,
+  afterId: string,
   signal?: AbortSignal,
 ): Promise<PeekedRow[]> {
   const page = (schema: string, after: string): string =>
@@ -41,13 +41,13 @@ export async function peekSent(
         from asked cross join page cross join unnest(page.messages) m
        where m.consumer is null and m.message_id > asked.after_id
        order by m.message_id`,
-    [queue, String(afterId)],
+    [queue, afterId],
     { queue, idempotent: true, signal },
   );
   return rows.map((row) => {
     const [id, type, payload, headers, priority, key, createdMs, dueMs, expiresMs] = Object.values(row);
     return {
-      id: BigInt(String(id)),
+      id: String(id),
       type: String(type),
       payload: String(payload),
       headers: headersOf(headers),
@@ -61,7 +61,7 @@ export async function peekSent(
 }
 
 /** Throws away everything in all queues, dead letters too. Each queue by name, with the number of the last message that it had. */
-export async function purgeAll(db: Connection, schema: string): Promise<Map<string, bigint>> {
+export async function purgeAll(db: Connection, schema: string): Promise<Map<string, string>> {
   const rows = await db.rows(
     (s) => `
       select q.name, ${s}.purge(queue => q.name), ${s}.dlq_purge(queue => q.name, older_than => '0'),
@@ -69,5 +69,5 @@ export async function purgeAll(db: Connection, schema: string): Promise<Map<stri
         from ${s}.queue q`,
     [schema],
   );
-  return new Map(rows.map((row) => [String(row["name"]), BigInt(String(row["last_id"]))]));
+  return new Map(rows.map((row) => [String(row["name"]), String(row["last_id"])]));
 }

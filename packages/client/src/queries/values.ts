@@ -3,9 +3,9 @@
 // (`$1::text::bigint`), a list is one text, and its columns are read by their place, since drivers can be set to rename them.
 
 /** A list, as Postgres writes an array. */
-export function list(values: readonly (string | bigint | null)[]): string {
-  const element = (value: string | bigint | null) =>
-    value === null ? "null" : `"${String(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+export function list(values: readonly (string | null)[]): string {
+  const element = (value: string | null) =>
+    value === null ? "null" : `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
   return `{${values.map(element).join(",")}}`;
 }
 

@@ -5,12 +5,12 @@ import { nackChecks, settleProblems, type NackOptions, type SettleOptions } from
 
 /** What a batch needs of the client that received it. */
 export interface BatchSettler {
-  ack(batchId: bigint, messageIds?: readonly bigint[], options?: CallOptions): Promise<boolean>;
-  nack(batchId: bigint, messageIds: readonly bigint[], options?: NackOptions): Promise<number>;
-  snooze(batchId: bigint, messageIds: readonly bigint[], afterMs: number, options?: CallOptions): Promise<number>;
-  bury(batchId: bigint, messageIds: readonly bigint[], reason?: string | null, options?: CallOptions): Promise<number>;
-  settle(batchId: bigint, options?: SettleOptions): Promise<boolean>;
-  extend(batchId: bigint, leaseMs?: number, options?: CallOptions): Promise<boolean>;
+  ack(batchId: string, messageIds?: readonly string[], options?: CallOptions): Promise<boolean>;
+  nack(batchId: string, messageIds: readonly string[], options?: NackOptions): Promise<number>;
+  snooze(batchId: string, messageIds: readonly string[], afterMs: number, options?: CallOptions): Promise<number>;
+  bury(batchId: string, messageIds: readonly string[], reason?: string | null, options?: CallOptions): Promise<number>;
+  settle(batchId: string, options?: SettleOptions): Promise<boolean>;
+  extend(batchId: string, leaseMs?: number, options?: CallOptions): Promise<boolean>;
 }
 
 /** What became of a message, as far as this batch was told. */
@@ -18,7 +18,7 @@ export type MessageOutcome = "acked" | "retried" | "released" | "snoozed" | "dea
 
 /** What a batch is made of. */
 export interface BatchContent<Received> {
-  id: bigint | null;
+  id: string | null;
   messages: readonly Received[];
   payloadBytes: readonly number[];
   invalid: readonly InvalidMessage[];
@@ -44,7 +44,7 @@ export interface BatchContent<Received> {
  */
 export class Batch<Received extends Message = Message> implements Iterable<Received>, AsyncDisposable {
   /** Null when nothing was received: every method is then a no-op that succeeds. */
-  readonly id: bigint | null;
+  readonly id: string | null;
   readonly messages: readonly Received[];
   /** How long the payload of each of `messages` was as UTF-8, in their order, in bytes. */
   readonly payloadBytes: readonly number[];
@@ -53,7 +53,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   readonly leasedUntil: Date | null;
   readonly #settler: BatchSettler;
   readonly #retryAfterMs: number;
-  readonly #outcomes = new Map<bigint, MessageOutcome>();
+  readonly #outcomes = new Map<string, MessageOutcome>();
   /** Whether a call found the batch finished, by this one or by others. */
   #refused = false;
   /** End with the last call that had its turn alone, and with the acks of some messages since. */
@@ -75,9 +75,9 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    *
    * @example
    * await batch.ack();
-   * for (const [id, outcome] of batch.outcomes) console.log(id, outcome); // 1n acked
+   * for (const [id, outcome] of batch.outcomes) console.log(id, outcome); // 42 acked
    */
-  get outcomes(): ReadonlyMap<bigint, MessageOutcome> {
+  get outcomes(): ReadonlyMap<string, MessageOutcome> {
     return this.#outcomes;
   }
 
@@ -87,7 +87,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * @example
    * if (batch.open.length > 0) await batch.release();
    */
-  get open(): bigint[] {
+  get open(): string[] {
     return this.#refused ? [] : this.#unsettled();
   }
 
@@ -115,7 +115,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * if (first) await batch.ack([first.id]);
    * await batch.ack(); // the rest
    */
-  async ack(messageIds?: readonly bigint[], options: CallOptions = {}): Promise<boolean> {
+  async ack(messageIds?: readonly string[], options: CallOptions = {}): Promise<boolean> {
     const { id } = this;
     if (id === null) return true;
     if (messageIds === undefined) return this.settle(options);
@@ -134,7 +134,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * @example
    * await batch.nack(batch.messages.map((message) => message.id), { retryAfterMs: 5000, reason: "gateway timeout" });
    */
-  async nack(messageIds: readonly bigint[], options: NackOptions = {}): Promise<number> {
+  async nack(messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
     const { id } = this;
     if (id === null) return 0;
     refuse("nack", problemsOf(options, nackChecks));
@@ -156,7 +156,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * @example
    * await batch.snooze(batch.messages.map((message) => message.id), 60_000); // the gateway said when to come back
    */
-  async snooze(messageIds: readonly bigint[], afterMs: number, options: CallOptions = {}): Promise<number> {
+  async snooze(messageIds: readonly string[], afterMs: number, options: CallOptions = {}): Promise<number> {
     const { id } = this;
     if (id === null) return 0;
     return this.#serialize(options, async () => {
@@ -176,7 +176,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * const unknown = batch.messages.filter((message) => message.payload.orderId < 0);
    * await batch.bury(unknown.map((message) => message.id), "no such order");
    */
-  async bury(messageIds: readonly bigint[], reason?: string | null, options: CallOptions = {}): Promise<number> {
+  async bury(messageIds: readonly string[], reason?: string | null, options: CallOptions = {}): Promise<number> {
     const { id } = this;
     if (id === null) return 0;
     return this.#serialize(options, async () => {
@@ -251,11 +251,11 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
     await this.release();
   }
 
-  #ids(): bigint[] {
+  #ids(): string[] {
     return [...this.messages.map((m) => m.id), ...this.invalid.map(({ message }) => message.id)];
   }
 
-  #unsettled(): bigint[] {
+  #unsettled(): string[] {
     return this.#ids().filter((id) => !this.#outcomes.has(id));
   }
 
@@ -271,7 +271,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   }
 
   /** What came first stands, as it does in the database. */
-  #record(done: boolean, messageIds: readonly bigint[], outcome: MessageOutcome): boolean {
+  #record(done: boolean, messageIds: readonly string[], outcome: MessageOutcome): boolean {
     if (!done) this.#refused = true;
     if (done) for (const id of messageIds) if (!this.#outcomes.has(id)) this.#outcomes.set(id, outcome);
     return done;
@@ -283,4 +283,4 @@ async function ended(...calls: Promise<unknown>[]): Promise<void> {
   await Promise.allSettled(calls);
 }
 
-const idsOf = (messages: readonly { id: bigint }[]): bigint[] => messages.map(({ id }) => id);
+const idsOf = (messages: readonly { id: string }[]): string[] => messages.map(({ id }) => id);

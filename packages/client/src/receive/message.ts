@@ -8,10 +8,10 @@ export type Headers = Record<string, unknown>;
 
 /** One received message. */
 export interface Message<Payload = unknown, Type extends string = string> {
-  /** Stays the same through all attempts. */
-  readonly id: bigint;
-  /** The batch it came in. */
-  readonly batchId: bigint;
+  /** A decimal string such as `"42"`, as `pg` gives them. Stays the same through all attempts. */
+  readonly id: string;
+  /** The batch that it came in: a decimal string. */
+  readonly batchId: string;
   /** 1 the first time it is delivered. */
   readonly attempt: number;
   /** As given to `send`. Default: `default`. */

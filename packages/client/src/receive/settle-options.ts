@@ -11,7 +11,8 @@ export interface NackOptions extends CallOptions {
 
 /** One message to be tried again. */
 export interface Retry {
-  id: bigint;
+  /** Of the message. */
+  id: string;
   /** How long until then, in milliseconds; fractions are rounded. 0 to a hundred years. */
   afterMs: number;
   /** Why: kept with the message when it becomes a dead letter. Default: none. */
@@ -20,14 +21,16 @@ export interface Retry {
 
 /** One message to come again without using an attempt: it is not yet its time, nothing has failed. */
 export interface Snooze {
-  id: bigint;
+  /** Of the message. */
+  id: string;
   /** How long until then, in milliseconds; fractions are rounded. 0 to a hundred years. */
   afterMs: number;
 }
 
 /** One message to be a dead letter now: to try it again would not help. */
 export interface Dead {
-  id: bigint;
+  /** Of the message. */
+  id: string;
   /** Why: kept with the dead letter. Default: none. */
   reason?: string | null | undefined;
 }
@@ -37,7 +40,7 @@ export interface SettleOptions extends CallOptions {
   /** Tried again later, one attempt further; dead letters when their attempts are used up. */
   retry?: readonly Retry[] | undefined;
   /** Given back at once, without using an attempt: a worker that stops returns what it has not begun. */
-  release?: readonly bigint[] | undefined;
+  release?: readonly string[] | undefined;
   /** Given back for later, without using an attempt, as often as one likes. They wait where a failed message does. */
   snooze?: readonly Snooze[] | undefined;
   /** Dead letters now, whatever attempts they have left. */
@@ -60,14 +63,22 @@ const retryChecks: Record<keyof Retry, Check> = { id, afterMs: delayMs, reason }
 const snoozeChecks: Record<keyof Snooze, Check> = { id, afterMs: delayMs };
 const deadChecks: Record<keyof Dead, Check> = { id, reason };
 
+/** The largest id there can be. */
+const idMax = 2n ** 63n - 1n;
+
+const isId = (value: unknown): boolean =>
+  typeof value === "string" && /^(0|[1-9]\d{0,18})$/.test(value) && (value.length < 19 || BigInt(value) <= idMax);
+
 export function id(name: string, value: unknown): string | undefined {
-  return typeof value === "bigint" ? undefined : `expected \`${name}\` to be a bigint, got: ${show(value)}`;
+  return isId(value)
+    ? undefined
+    : `expected \`${name}\` to be an id, a decimal string from "0" to "${idMax}", got: ${show(value)}`;
 }
 
 export function ids(name: string, value: unknown): string | undefined {
-  return Array.isArray(value) && value.every((v) => typeof v === "bigint")
-    ? undefined
-    : `expected \`${name}\` to be an array of bigints, got: ${show(value)}`;
+  if (!Array.isArray(value)) return `expected \`${name}\` to be an array of ids, got: ${show(value)}`;
+  const wrong = value.findIndex((one) => !isId(one));
+  return wrong === -1 ? undefined : id(`${name}[${wrong}]`, value[wrong]);
 }
 
 function array(name: string, value: unknown): string | undefined {

@@ -30,7 +30,7 @@ export class Settler implements BatchSettler {
     this.#source = source;
   }
 
-  async ack(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<boolean> {
+  async ack(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<boolean> {
     refuseAck("ack", batchId, messageIds, options);
     const { signal } = options;
     return this.#watched("ack", messageIds?.length, () =>
@@ -40,7 +40,7 @@ export class Settler implements BatchSettler {
     );
   }
 
-  async ackStrict(batchId: bigint, messageIds?: readonly bigint[], options: CallOptions = {}): Promise<void> {
+  async ackStrict(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<void> {
     refuseAck("ackStrict", batchId, messageIds, options);
     return this.#watched("ack", messageIds?.length, () =>
       receiving.ackStrict(this.#db, batchId, messageIds ?? null, options.signal),
@@ -48,12 +48,12 @@ export class Settler implements BatchSettler {
   }
 
   /** Ends the transaction of the connection with an ack as `ackStrict`: it commits, or the ack fails and it is to be rolled back. */
-  async ackAndCommit(batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
+  async ackAndCommit(batchId: string, messageIds: readonly string[]): Promise<void> {
     refuseAck("ackAndCommit", batchId, messageIds, {});
     return this.#watched("ack", messageIds.length, () => receiving.ackAndCommit(this.#db, batchId, messageIds));
   }
 
-  async nack(batchId: bigint, messageIds: readonly bigint[], options: NackOptions = {}): Promise<number> {
+  async nack(batchId: string, messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
     refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...problemsOf(options, nackChecks)]);
     const { retryAfterMs = defaultRetryAfterMs, signal } = options;
     const how = { retryAfterMs, reason: storable(options.reason) };
@@ -61,8 +61,8 @@ export class Settler implements BatchSettler {
   }
 
   async snooze(
-    batchId: bigint,
-    messageIds: readonly bigint[],
+    batchId: string,
+    messageIds: readonly string[],
     afterMs: number,
     options: CallOptions = {},
   ): Promise<number> {
@@ -78,8 +78,8 @@ export class Settler implements BatchSettler {
   }
 
   async bury(
-    batchId: bigint,
-    messageIds: readonly bigint[],
+    batchId: string,
+    messageIds: readonly string[],
     reason?: string | null,
     options: CallOptions = {},
   ): Promise<number> {
@@ -95,12 +95,12 @@ export class Settler implements BatchSettler {
   }
 
   /** Says that the handler of a message begins, or goes on beside others: see `Message.crashes`. False: the lease is lost. */
-  async tellBegun(batchId: bigint, messageId: bigint, alone: boolean, options: CallOptions = {}): Promise<boolean> {
+  async tellBegun(batchId: string, messageId: string, alone: boolean, options: CallOptions = {}): Promise<boolean> {
     refuse("tellBegun", [id("batchId", batchId), id("messageId", messageId), ...problemsOf(options, callChecks)]);
     return receiving.tellBegun(this.#db, batchId, messageId, alone, options.signal);
   }
 
-  async settle(batchId: bigint, options: SettleOptions = {}): Promise<boolean> {
+  async settle(batchId: string, options: SettleOptions = {}): Promise<boolean> {
     refuse("settle", [id("batchId", batchId), ...settleProblems(options)]);
     const { retry = [], release = [], snooze = [], dead = [], signal } = options;
     const outcomes = {
@@ -116,7 +116,7 @@ export class Settler implements BatchSettler {
     return this.#watched("settle", undefined, () => receiving.settle(this.#db, batchId, outcomes, signal));
   }
 
-  async extend(batchId: bigint, leaseMs: number = 30_000, options: CallOptions = {}): Promise<boolean> {
+  async extend(batchId: string, leaseMs: number = 30_000, options: CallOptions = {}): Promise<boolean> {
     refuse("extend", [
       id("batchId", batchId),
       integer(1, dayMs)("leaseMs", leaseMs),
@@ -136,7 +136,7 @@ export class Settler implements BatchSettler {
   }
 }
 
-function refuseAck(where: string, batchId: bigint, messageIds: readonly bigint[] | undefined, options: CallOptions) {
+function refuseAck(where: string, batchId: string, messageIds: readonly string[] | undefined, options: CallOptions) {
   refuse(where, [
     id("batchId", batchId),
     messageIds === undefined ? undefined : ids("messageIds", messageIds),

@@ -14,7 +14,7 @@ export interface SendStreamOptions extends Omit<SendManyOptions, "keys" | "dedup
   /** A statement is also full when its payloads have so many characters of JSON. At least 1. Default: 4194304 (4 Mi). */
   batchCharsMax?: number | undefined;
   /** Called after each statement with the ids of its messages; the next statement waits for it. */
-  onSent?: ((ids: bigint[]) => unknown) | undefined;
+  onSent?: ((ids: string[]) => unknown) | undefined;
 }
 
 /** So many different dedupe keys a statement of the database takes: each is a lock. */

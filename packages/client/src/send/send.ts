@@ -17,7 +17,7 @@ import {
 } from "./send-options.ts";
 
 /** One message: its id, or that of the first with its dedupe key. */
-export async function send(db: Connection, ref: QueueRef, payload: unknown, given: SendOptions = {}): Promise<bigint> {
+export async function send(db: Connection, ref: QueueRef, payload: unknown, given: SendOptions = {}): Promise<string> {
   const queue = queueOf("send", ref);
   refuse("send", [
     ...problemsOf(given, sendChecks),
@@ -39,7 +39,7 @@ function sendText(
   type: string,
   payload: string,
   { signal, ...options }: SendOptions,
-): Promise<bigint> {
+): Promise<string> {
   const { all } = encodeSendOptions(queue.name, options);
   const idempotent = options.dedupeKey !== undefined && outlivesTries(db, options.dedupeTtlMs);
   return queries.send(db, { queue: queue.name, type, payload, options: all, idempotent }, signal);
@@ -51,7 +51,7 @@ export async function sendMany(
   ref: QueueRef,
   payloads: readonly unknown[],
   given: SendManyOptions = {},
-): Promise<bigint[]> {
+): Promise<string[]> {
   const queue = queueOf("sendMany", ref);
   refuse("sendMany", [
     Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
@@ -75,7 +75,7 @@ export async function sendTexts(
   type: string,
   payloads: readonly string[],
   options: SendManyOptions,
-): Promise<bigint[]> {
+): Promise<string[]> {
   const { telemetry } = db;
   if (telemetry === undefined) return sendBatch(db, queue, type, payloads, options);
   const operation = { queue: queue.name, type, headers: options.headers, count: payloads.length };
@@ -88,7 +88,7 @@ function sendBatch(
   type: string,
   payloads: readonly string[],
   { signal, ...options }: SendManyOptions,
-): Promise<bigint[]> {
+): Promise<string[]> {
   const { headers, rest } = encodeSendOptions(queue.name, options);
   const idempotent =
     options.dedupeKeys !== undefined && !options.dedupeKeys.includes(null) && outlivesTries(db, options.dedupeTtlMs);

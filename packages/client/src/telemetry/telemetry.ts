@@ -32,7 +32,7 @@ export interface SettleOperation {
  */
 export interface Telemetry {
   /** `work` is given the headers that the messages are to carry. */
-  send<Result extends bigint | bigint[]>(
+  send<Result extends string | string[]>(
     operation: SendOperation,
     work: (headers: Headers | undefined) => Promise<Result>,
   ): Promise<Result>;

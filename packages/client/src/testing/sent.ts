@@ -45,7 +45,7 @@ export const sentChecks: Record<keyof SentOptions, Check> = {
 export async function readSent(
   db: Connection,
   queue: Queue,
-  afterId: bigint,
+  afterId: string,
   { type, key, signal }: SentOptions,
 ): Promise<SentMessage[]> {
   const rows = await peekSent(db, queue.name, afterId, signal);

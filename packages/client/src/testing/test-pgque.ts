@@ -62,7 +62,7 @@ export class TestPgque implements AsyncDisposable {
   readonly #queryable: Pool | ClientBase;
   readonly #checked: Schema;
   /** The last message that each queue had when it was cleared: it is in its tables for a while. */
-  #cleared: ReadonlyMap<string, bigint> = new Map();
+  #cleared: ReadonlyMap<string, string> = new Map();
   #dropped: Promise<void> | undefined;
 
   constructor(pgque: Pgque, queryable: Pool | ClientBase) {
@@ -91,7 +91,7 @@ export class TestPgque implements AsyncDisposable {
     refuse("sent", problemsOf(options, sentChecks));
     const known = queueOf("sent", queue);
     const db = this.#on(options.transaction === undefined ? this.#queryable : queryableOf(options.transaction));
-    const messages = await readSent(db, known, this.#cleared.get(known.name) ?? 0n, options);
+    const messages = await readSent(db, known, this.#cleared.get(known.name) ?? "0", options);
     // what was read is what the schemas of the queue say, which is what Types stands for
     return messages as unknown as SentMessageOf<Types, Type>[];
   }

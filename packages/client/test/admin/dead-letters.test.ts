@@ -14,8 +14,8 @@ beforeEach(() => async () => {
 });
 
 /** Dies for `default`, in the order given; one dead letter each. */
-async function die(...deaths: { payload: unknown; type?: string; reason?: string }[]): Promise<bigint[]> {
-  const ids: bigint[] = [];
+async function die(...deaths: { payload: unknown; type?: string; reason?: string }[]): Promise<string[]> {
+  const ids: string[] = [];
   for (const { payload, type, reason } of deaths) {
     ids.push(await pgque.send(jobs, payload, { type, headers: { from: "test" }, key: "ключ" }));
     const batch = await pgque.receive(jobs);
@@ -28,12 +28,12 @@ async function die(...deaths: { payload: unknown; type?: string; reason?: string
 }
 
 test("dead letters are listed with everything that is known of them, the newest first", async () => {
-  const [first = 0n] = await die({ payload: { n: 1 }, type: "order", reason: "timeout 💥" }, { payload: "two" });
+  const [first = "0"] = await die({ payload: { n: 1 }, type: "order", reason: "timeout 💥" }, { payload: "two" });
   const [two, one, ...others] = await pgque.deadLetters.list(jobs);
   expect(others).toEqual([]);
   expect(two).toMatchObject({ payload: "two", type: "default", reason: null });
   expect(one).toEqual({
-    id: expect.any(BigInt),
+    id: expect.stringMatching(/^\d+$/),
     consumer: "default",
     messageId: first,
     attempt: 1,
@@ -51,7 +51,7 @@ test("dead letters are listed with everything that is known of them, the newest 
 test("a list goes on where the last page ended", async () => {
   await die(...[1, 2, 3, 4, 5].map((payload) => ({ payload })));
   const seen: unknown[] = [];
-  for (let beforeId: bigint | undefined; ;) {
+  for (let beforeId: string | undefined; ;) {
     const page = await pgque.deadLetters.list(jobs, { max: 2, beforeId });
     if (page.length === 0) break;
     seen.push(page.map((letter) => letter.payload));
@@ -82,7 +82,7 @@ test("what is redriven goes to its consumer again, from its first attempt", asyn
   expect(batch.messages.map((m) => [m.payload, m.attempt])).toEqual([[1, 1]]);
   await batch.ack();
   const [left] = await pgque.deadLetters.list(jobs);
-  expect(await pgque.deadLetters.redrive(jobs, { ids: [left?.id ?? 0n, 999_999n] })).toBe(1);
+  expect(await pgque.deadLetters.redrive(jobs, { ids: [left?.id ?? "0", "999999"] })).toBe(1);
   expect(await pgque.deadLetters.list(jobs)).toEqual([]);
 });
 
@@ -107,7 +107,7 @@ test("what is purged is gone", async () => {
 
 test.for<[string, object, string]>([
   ["an unknown filter", { reason: "x" }, "unknown option `reason`"],
-  ["an id that is a number", { beforeId: 7 }, "expected `beforeId` to be a bigint, got: 7"],
+  ["an id that is a number", { beforeId: 7 }, "expected `beforeId` to be an id, "],
   ["a date that is none", { diedAfter: new Date("x") }, "expected `diedAfter` to be a valid Date"],
   ["too much at once", { max: 1001 }, "expected `max` to be an integer from 1 to 1000, got: 1001"],
 ])("%s is refused", async ([, options, message]) => {

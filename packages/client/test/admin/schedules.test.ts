@@ -61,7 +61,7 @@ test("what was switched off stays off when it is declared again", async () => {
   expect(await declare()).toBe(false);
   expect(await pgque.schedules.run("weekly", now)).toBeNull();
   expect(await declare(true)).toBe(true);
-  expect(await pgque.schedules.run("weekly", now)).toBeTypeOf("bigint");
+  expect(await pgque.schedules.run("weekly", now)).toMatch(/^\d+$/);
 });
 
 test("what becomes of missed times is stored with it, and is `once` where nothing is said", async () => {

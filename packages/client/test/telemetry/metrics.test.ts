@@ -106,7 +106,7 @@ test("what fails is measured with the type of its error, a lost lease too", asyn
   });
   await expect(declined).rejects.toThrow("declined");
   await batch.ack();
-  await pgque.ack(batch.id as bigint);
+  await pgque.ack(batch.id as string);
   const failed = (await measured()).filter(({ attributes }) => attributes["error.type"] !== undefined);
   expect(brief(failed)).toEqual([
     ["client.operation.duration", "send", 1, "QUEUE_NOT_FOUND"],

@@ -42,7 +42,7 @@ test("without an SDK headers and statements are what they are without telemetry"
 });
 
 test("without an SDK messages are processed and errors come through", async () => {
-  const message = { id: 1n, type: "default", attempt: 1, headers: { traceparent: 7 } };
+  const message = { id: "1", type: "default", attempt: 1, headers: { traceparent: 7 } };
   expect(await processing(observed, orders, message, () => "done")).toBe("done");
   await expect(processing(observed, orders, message, () => Promise.reject(new Error("no")))).rejects.toThrow("no");
   expect((await failure(observed.send("missing", 1))).code).toBe("QUEUE_NOT_FOUND");
@@ -50,7 +50,7 @@ test("without an SDK messages are processed and errors come through", async () =
 });
 
 test("without telemetry a message is just processed", async () => {
-  const message = { id: 1n, type: "default", attempt: 1, headers: {} };
+  const message = { id: "1", type: "default", attempt: 1, headers: {} };
   expect(plain.telemetry).toBeUndefined();
   expect(await processing(plain, "orders", message, async () => "done")).toBe("done");
 });

@@ -104,8 +104,8 @@ test("messages are told apart by type and filtered by type and key, with the typ
 test("what was received, retried or settled was sent once", async () => {
   await pgque.sendMany(orders, [{ orderId: 1 }, { orderId: 2 }, { orderId: 3 }]);
   const batch = await pgque.receive(orders);
-  await batch.nack([batch.messages[0]?.id as bigint], { retryAfterMs: 0 });
-  await batch.settle({ release: [batch.messages[1]?.id as bigint] });
+  await batch.nack([batch.messages[0]?.id as string], { retryAfterMs: 0 });
+  await batch.settle({ release: [batch.messages[1]?.id as string] });
   await pgque.maintain();
   expect(await payloads()).toEqual([{ orderId: 1 }, { orderId: 2 }, { orderId: 3 }]);
 });

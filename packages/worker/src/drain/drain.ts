@@ -35,7 +35,7 @@ export interface DrainSettings {
 
 /** A batch, and what is kept of it. */
 interface Received {
-  batch: Batch & { id: bigint };
+  batch: Batch & { id: string };
   open: CountedBatch;
 }
 

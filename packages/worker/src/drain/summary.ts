@@ -36,7 +36,7 @@ export class Tally {
   readonly #onFailure: (failure: Failure) => void;
   readonly #counts = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0 };
   readonly #failures: Failure[] = [];
-  readonly #errors = new Map<bigint, { error: unknown }>();
+  readonly #errors = new Map<string, { error: unknown }>();
 
   constructor(attempts: Attempts, onFailure: (failure: Failure) => void) {
     this.#attempts = attempts;
@@ -72,13 +72,13 @@ export class CountedBatch extends OpenBatch {
   readonly #messages: readonly Message[];
 
   /** `messages`: by their places. */
-  constructor(id: bigint, worker: string, messages: readonly Message[], lease: Lease, tally: Tally) {
+  constructor(id: string, worker: string, messages: readonly Message[], lease: Lease, tally: Tally) {
     super(id, worker, messages.length, lease);
     this.#tally = tally;
     this.#messages = messages;
   }
 
-  override record(index: number, messageId: bigint, outcome: Outcome): boolean {
+  override record(index: number, messageId: string, outcome: Outcome): boolean {
     const isFirst = super.record(index, messageId, outcome);
     const message = this.#messages[index];
     if (isFirst && message) this.#tally.record(message, outcome);

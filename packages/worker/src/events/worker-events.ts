@@ -42,9 +42,9 @@ export interface WorkerEvents {
   /** It does not fit the queue's schema; then `failed`. Its payload is the JSON as it was found, or the text. */
   invalid: { message: Message; error: PgqueError };
   /** So many messages of a batch are settled; `isFinished`: and so is the batch. */
-  settled: { batchId: bigint; count: number; isFinished: boolean };
+  settled: { batchId: string; count: number; isFinished: boolean };
   /** The database says that the batch is not this worker's any more: so many messages that it had handled come again. */
-  leaseLost: { batchId: bigint; count: number };
+  leaseLost: { batchId: string; count: number };
   /** A part of the worker is not answered, or refused. It tries again, which is not told. */
   databaseLost: { part: Part; error: unknown };
   /** That part is answered again. */
@@ -54,7 +54,7 @@ export interface WorkerEvents {
   /** It has nothing to do, and looks again and again: nothing wakes it, or its connection for that is not there just now. Told when that changes. */
   polling: Record<string, never>;
   /** It sent the message of a schedule for one of its times; others that came later are not told. */
-  scheduleRun: { schedule: string; at: Date; messageId: bigint };
+  scheduleRun: { schedule: string; at: Date; messageId: string };
 }
 
 /** The name of something that a worker tells. */

@@ -7,7 +7,7 @@ export interface ScheduledRuns {
   now(): Promise<Date>;
   schedules(): Promise<Schedule[]>;
   /** Sends the message of a schedule for one of its times. Null: somebody has done so. */
-  run(schedule: Schedule, at: Date): Promise<bigint | null>;
+  run(schedule: Schedule, at: Date): Promise<string | null>;
 }
 
 /** Asks the database; its answer may take so long and no longer. */
@@ -61,7 +61,7 @@ export async function sendScheduledRun(
   schedule: Schedule,
   at: Date,
   signal?: AbortSignal,
-): Promise<bigint> {
+): Promise<string> {
   const { name, queue, type, payload, headers, priority, key } = schedule;
   // by name: the payload was checked when the schedule was set, and is what is sent
   return pgque.send(queue, payload, {

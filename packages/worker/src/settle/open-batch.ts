@@ -4,16 +4,16 @@ import type { Outcome } from "../execute/outcome.ts";
 
 /** Outcomes in the words of `settle`, and who is acked. */
 export interface Unsaid {
-  done: bigint[];
-  release: bigint[];
+  done: string[];
+  release: string[];
   retry: Retry[];
-  snooze: { id: bigint; afterMs: number }[];
-  dead: { id: bigint; reason: string }[];
+  snooze: { id: string; afterMs: number }[];
+  dead: { id: string; reason: string }[];
 }
 
 /** A batch under way: which of its messages have an outcome, and which outcomes the database does not know yet. */
 export class OpenBatch {
-  readonly id: bigint;
+  readonly id: string;
   /** The name its lease is held under. */
   readonly worker: string;
   /** Settles what came before; whoever settles next waits for it. Never rejects. */
@@ -23,12 +23,12 @@ export class OpenBatch {
   /** By place in the batch: 1 for a message that has an outcome. Nearly all are done, and a Set or Map would cost each of them. */
   readonly #known: Uint8Array;
   #knownCount = 0;
-  #unsaidDone: bigint[] = [];
-  readonly #unsaidOthers = new Map<bigint, Exclude<Outcome, { kind: "done" }>>();
+  #unsaidDone: string[] = [];
+  readonly #unsaidOthers = new Map<string, Exclude<Outcome, { kind: "done" }>>();
   #unsaidSince = 0;
   readonly lease: Lease;
 
-  constructor(id: bigint, worker: string, messages: number, lease: Lease) {
+  constructor(id: string, worker: string, messages: number, lease: Lease) {
     this.id = id;
     this.worker = worker;
     this.messages = messages;
@@ -52,7 +52,7 @@ export class OpenBatch {
   }
 
   /** `place`: of the message in the batch, from 0, those that are invalid last. False: it has an outcome already, and that stands. */
-  record(index: number, messageId: bigint, outcome: Outcome): boolean {
+  record(index: number, messageId: string, outcome: Outcome): boolean {
     if (this.#known[index] !== 0) return false;
     this.#known[index] = 1;
     this.#knownCount += 1;
@@ -85,12 +85,12 @@ export class OpenBatch {
   }
 
   /** Whether the database knows the outcome of a message that has one. */
-  isSaidOf(messageId: bigint): boolean {
+  isSaidOf(messageId: string): boolean {
     return !this.#unsaidOthers.has(messageId) && !this.#unsaidDone.includes(messageId);
   }
 
   /** The database knows these. */
-  said(messageIds: readonly bigint[]): void {
+  said(messageIds: readonly string[]): void {
     const said = new Set(messageIds);
     this.#unsaidDone = this.#unsaidDone.filter((id) => !said.has(id));
     for (const id of messageIds) this.#unsaidOthers.delete(id);

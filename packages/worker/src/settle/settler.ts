@@ -55,7 +55,7 @@ export class Settler {
   }
 
   /** False: the message has an outcome already, and that stands. */
-  record(batch: OpenBatch, index: number, messageId: bigint, outcome: Outcome): boolean {
+  record(batch: OpenBatch, index: number, messageId: string, outcome: Outcome): boolean {
     if (!batch.record(index, messageId, outcome)) return false;
     if (batch.isComplete) {
       this.#unsettled += 1;
@@ -145,7 +145,7 @@ export class Settler {
   async #settleEach(batch: OpenBatch): Promise<void> {
     const { retry, snooze, dead } = batch.unsaid;
     if ((await this.#ackDone(batch)) === "over") return;
-    const one = async (id: bigint, call: (signal: AbortSignal) => Promise<number>): Promise<void> => {
+    const one = async (id: string, call: (signal: AbortSignal) => Promise<number>): Promise<void> => {
       const said = (how: typeof call): Promise<Answer> =>
         this.#insist(batch, 1, async (signal) => (await how(signal)) > 0);
       let answer = await said(call);

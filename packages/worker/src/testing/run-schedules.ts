@@ -18,7 +18,7 @@ export interface ScheduledRun {
   name: string;
   runAt: Date;
   /** The message that was sent. */
-  messageId: bigint;
+  messageId: string;
 }
 
 const timesMax = 10_000;

@@ -66,7 +66,7 @@ export class RunTransaction {
    *
    * @throws PgqueError LEASE_LOST when they are somebody else's by now, CONNECTION_LOST when it is not known whether it has committed
    */
-  async commit(batchId: bigint, messageIds: readonly bigint[]): Promise<void> {
+  async commit(batchId: string, messageIds: readonly string[]): Promise<void> {
     const { pgque, source } = this.#options;
     const isLostBefore = this.#borrowed.error !== undefined;
     let isAsked = false;

@@ -20,7 +20,7 @@ export interface Entry {
 }
 
 /** What a message is called in a ledger: its payload, and for that of a schedule also the time and which message was sent for it. */
-export function whatOf(payload: unknown, id: bigint, headers: Record<string, unknown>): string {
+export function whatOf(payload: unknown, id: string, headers: Record<string, unknown>): string {
   const { run_at: runAt } = headers;
   return typeof runAt === "string" ? `${String(payload)}/${Date.parse(runAt) / 1000}/${id}` : String(payload);
 }

@@ -56,7 +56,7 @@ test("a worker tells of a message from its receive to its settling", async () =>
     ["handlerStarted", { messages: [expect.objectContaining({ id, type: "greeting" })] }],
     ["done", { message: expect.objectContaining({ id, payload: "x" }), durationMs: expect.any(Number) }],
     ["handlerFinished", { messages: [expect.objectContaining({ id })], durationMs: expect.any(Number) }],
-    ["settled", { batchId: expect.any(BigInt), count: 1, isFinished: true }],
+    ["settled", { batchId: expect.stringMatching(/^\d+$/), count: 1, isFinished: true }],
     ["stopping", { running: 0, held: 0 }],
     ["stopped", { openBatches: 0 }],
   ]);
@@ -183,7 +183,7 @@ test("a batch that was taken away is told as a lost lease, not as settled", asyn
   await pgque.sendMany(queue, [1]);
   await worker.start();
   await until(() => told.length > 0, "the worker is told");
-  expect(told).toEqual([["leaseLost", { batchId: expect.any(BigInt), count: 1 }]]);
+  expect(told).toEqual([["leaseLost", { batchId: expect.stringMatching(/^\d+$/), count: 1 }]]);
 });
 
 test("a listener that throws or rejects, or is asked to listen no more, ends nothing; its failure is logged", async () => {
@@ -283,7 +283,7 @@ test("a schedule that is run is told by the worker that sent", async () => {
   expect(of(told, "scheduleRun")[0]).toEqual({
     schedule: "pulse",
     at: expect.any(Date),
-    messageId: expect.any(BigInt),
+    messageId: expect.stringMatching(/^\d+$/),
   });
   await pgque.schedules.remove("pulse");
 });

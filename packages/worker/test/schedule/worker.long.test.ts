@@ -19,9 +19,9 @@ const everySecond = { cron: "* * * * * *", payload: 1, catchUp: { all: 1440 } } 
 class Runs {
   readonly ids = new Map<number, Set<string>>();
 
-  add(id: bigint | string, runAt: unknown): void {
+  add(id: string, runAt: unknown): void {
     const second = Date.parse(String(runAt)) / 1000;
-    this.ids.set(second, (this.ids.get(second) ?? new Set()).add(String(id)));
+    this.ids.set(second, (this.ids.get(second) ?? new Set()).add(id));
   }
 
   async reach(count: number): Promise<void> {

@@ -40,7 +40,7 @@ export function errors<Tx extends Transaction>(library: Library<Tx>): void {
     const large = await failed((tx) => setting.inTransaction(tx).send(small, "x".repeat(100)));
     expect(large).toMatchObject({ code: "INVALID_ARGUMENT", details: { queue: "small", sqlstate: "PQ004" } });
 
-    const lost = await failed((tx) => setting.inTransaction(tx).ackStrict(4096n));
+    const lost = await failed((tx) => setting.inTransaction(tx).ackStrict("4096"));
     expect(lost).toMatchObject({ code: "LEASE_LOST", details: { sqlstate: "PQ006" } });
     expect(lost.hint).toContain("Roll back");
 

@@ -44,7 +44,7 @@ export function footprint<Tx extends Transaction>(library: Library<Tx>): void {
       await mine.send(events, 1);
       await mine.sendMany(events, [2, 3]);
       const batch = await mine.receive(events);
-      await mine.ack(batch.id ?? 4096n);
+      await mine.ack(batch.id ?? "4096");
     });
     await app.end();
     await admin.end();

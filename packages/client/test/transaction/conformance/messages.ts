@@ -62,12 +62,12 @@ export function messages<Tx extends Transaction>(library: Library<Tx>): void {
     const { rows } = await setting.database.pool().query("select max(id) as id from pgque.queue");
     await setting.database.pool().query(`select setval('pgque.message_seq_${rows[0].id}', 9007199254740993)`);
     await setting.app.transaction(async (tx) => {
-      expect(await setting.inTransaction(tx).send(queue, "large")).toBe(9_007_199_254_740_994n);
+      expect(await setting.inTransaction(tx).send(queue, "large")).toBe("9007199254740994");
     });
     await setting.app.transaction(async (tx) => {
       const batch = await setting.inTransaction(tx).receive(queue);
-      expect(batch.messages.map((message) => message.id)).toEqual([9_007_199_254_740_994n]);
-      expect(await batch.ack([9_007_199_254_740_994n])).toBe(true);
+      expect(batch.messages.map((message) => message.id)).toEqual(["9007199254740994"]);
+      expect(await batch.ack(["9007199254740994"])).toBe(true);
     });
   });
 

@@ -37,7 +37,7 @@ const workers = queues.map((queue) => {
 });
 
 function words(_key: string, value: unknown): unknown {
-  return value instanceof Error ? String(value) : typeof value === "bigint" ? String(value) : value;
+  return value instanceof Error ? String(value) : value;
 }
 
 await Promise.all(workers.map((worker) => worker.start()));
