@@ -60,8 +60,8 @@ export const nextRelease: Release = {
       ],
       [
         "send/send.sql",
-        "(%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers)",
-        "(%3$sseq, id, type, payload, headers, trace) values (%4$smessage_id, message_id, type_name, payload, headers, {schema}.traced(%1$s))",
+        "(${columns}seq, id, type, payload, headers) values (${values}message_id, message_id, type_name, payload, headers)",
+        "(${columns}seq, id, type, payload, headers, trace) values (${values}message_id, message_id, type_name, payload, headers, {schema}.traced(${queue}))",
       ],
       [
         "receive/extend.sql",

@@ -19,13 +19,13 @@ declare
 begin
   select * into settings from queue q where q.id = queue_id;
   if settings.lane_by = 'key' then
-    execute format(qualified($ddl$
-create or replace function {schema}.lane_of_%1$s(key text, message_id bigint) returns int
+    execute render($ddl$
+create or replace function {schema}.lane_of_${queue}(key text, message_id bigint) returns int
 language sql
 stable
-return coalesce({schema}.lane_of_key(key, %2$s), (message_id %% %2$s)::int);
-revoke all on function {schema}.lane_of_%1$s(text, bigint) from public
-$ddl$), queue_id, settings.lanes);
+return coalesce({schema}.lane_of_key(key, ${lanes}), (message_id % ${lanes})::int);
+revoke all on function {schema}.lane_of_${queue}(text, bigint) from public
+    $ddl$, jsonb_build_object('queue', queue_id, 'lanes', settings.lanes));
   end if;
 end
 $generate$;

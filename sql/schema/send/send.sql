@@ -1,50 +1,76 @@
 -- Sending. One generated function per queue does the work: its statements are static, so their plans are kept.
 
--- What send and send_batch of a queue have beside seq, id, type, payload and headers, if the queue has lanes or messages that expire.
--- columns, one, many: the columns, and their values for one message and for one of many, m. unnested, names: what else is unnested for m.
--- declared, read_one, read_many: variables, and the statements that read them from the options. later_one, later_many: the arguments
--- lanes, keys and expires_at of send_later.
-create function send_parts(
-  queue_id int, out columns text, out one text, out many text, out unnested text, out names text, out declared text,
-  out read_one text, out read_many text, out later_one text, out later_many text
-)
+-- Values for the templates of send and send_batch: what a queue with lanes, or with messages that expire, has beside seq, id, type, payload and headers.
+--   columns, values     the columns, and what they get: of one message, or of one of many, m
+--   variables           fragment: their declaration
+--   read_options        fragment. Reads: options, in send_batch ids. Writes: the variables
+--   later               the arguments lanes, keys and expires_at of send_later
+--   keys, key           of send_batch alone: what else is unnested into m, and as what
+create function send_template_values(queue_id int, of_batch boolean) returns jsonb
 language plpgsql
 stable
 set search_path from current
-as $$
+as $generate$
 declare
   settings queue;
+  columns text[] := '{}';
+  "values" text[] := '{}';
+  variables text[] := '{}';
+  read_options text[] := '{}';
+  later_lanes text := 'null';
+  later_keys text := 'null';
+  later_expires_at text := 'null';
+  lane_of constant text := render('{schema}.lane_of_${queue}', jsonb_build_object('queue', queue_id));
 begin
   select * into settings from queue q where q.id = queue_id;
-  select '', '', '', '', '', '', '', '', 'null, null, ', 'null, null, '
-    into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
   if settings.lane_by = 'priority' then
-    select 'lane, ', 'lane, ', 'lane, ', E'\n  lane int := 0;', format(qualified(E'\n    lane := {schema}.send_priority(options, %s);'), settings.lanes),
-           'array[lane], null, ', 'array_fill(lane, array[cardinality(ids)]), null, '
-      into columns, one, many, declared, read_one, later_one, later_many;
-    read_many := read_one;
+    columns := '{lane}';
+    "values" := '{lane}';
+    variables := '{lane int := 0;}';
+    read_options := array[render('lane := {schema}.send_priority(options, ${lanes});', jsonb_build_object('lanes', settings.lanes))];
+    later_lanes := case when of_batch then 'array_fill(lane, array[cardinality(ids)])' else 'array[lane]' end;
   elsif settings.lane_by = 'key' then
-    select 'lane, key, ', format(qualified('{schema}.lane_of_%s(key, message_id), key, '), queue_id), format(qualified('{schema}.lane_of_%s(m.key, m.id), m.key, '), queue_id),
-           ', keys', ', key', E'\n  key text;\n  keys text[];', format(qualified(E'\n    key := {schema}.send_key(options);')), format(qualified(E'\n    keys := {schema}.send_keys(options, cardinality(ids));')),
-           format(qualified('array[{schema}.lane_of_%s(key, message_id)], array[key], '), queue_id),
-           format(qualified('array(select {schema}.lane_of_%s(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n), keys, '), queue_id)
-      into columns, one, many, unnested, names, declared, read_one, read_many, later_one, later_many;
+    columns := '{lane,key}';
+    variables := '{key text;,keys text[];}';
+    if of_batch then
+      "values" := array[lane_of || '(m.key, m.id)', 'm.key'];
+      read_options := array[render('keys := {schema}.send_keys(options, cardinality(ids));')];
+      later_lanes := 'array(select ' || lane_of || '(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n)';
+      later_keys := 'keys';
+    else
+      "values" := array[lane_of || '(key, message_id)', 'key'];
+      read_options := array[render('key := {schema}.send_key(options);')];
+      later_lanes := 'array[' || lane_of || '(key, message_id)]';
+      later_keys := 'array[key]';
+    end if;
   end if;
   if settings.allow_expiry then
-    columns := columns || 'expires_at, ';
-    one := one || 'expires_at, ';
-    many := many || 'expires_at, ';
-    declared := declared || E'\n  expires_at timestamptz;';
-    read_one := read_one || format(qualified(E'\n    expires_at := {schema}.send_expires_at(options);'));
-    read_many := read_many || format(qualified(E'\n    expires_at := {schema}.send_expires_at(options);'));
-    later_one := later_one || 'expires_at';
-    later_many := later_many || 'expires_at';
-  else
-    later_one := later_one || 'null';
-    later_many := later_many || 'null';
+    columns := columns || 'expires_at'::text;
+    "values" := "values" || 'expires_at'::text;
+    variables := variables || 'expires_at timestamptz;'::text;
+    read_options := read_options || render('expires_at := {schema}.send_expires_at(options);');
+    later_expires_at := 'expires_at';
   end if;
+  return jsonb_build_object(
+    'columns', array_to_string(columns || ''::text, ', '),
+    'values', array_to_string("values" || ''::text, ', '),
+    'variables', array_to_string(variables, E'\n'),
+    'read_options', array_to_string(read_options, E'\n'),
+    'later', concat_ws(', ', later_lanes, later_keys, later_expires_at)
+  ) || case
+    when not of_batch then '{}'
+    when settings.lane_by = 'key' then '{"keys": ", keys", "key": ", key"}'
+    else '{"keys": "", "key": ""}'
+  end::jsonb;
 end
-$$;
+$generate$;
+
+-- Part of a template: the statement that inserts one message into a segment.
+create function send_insert() returns text
+language sql
+immutable
+return $insert$insert into {schema}.message_${queue}_${segment}
+  (${columns}seq, id, type, payload, headers) values (${values}message_id, message_id, type_name, payload, headers);$insert$;
 
 -- Writes send_<queue id>: inserts one message into the segment that the pointer names and returns its id.
 create function generate_send(queue_id int) returns void
@@ -52,64 +78,66 @@ language plpgsql
 set search_path from current
 as $generate$
 declare
-  insert_into constant text := qualified($sql$
-      insert into {schema}.message_%1$s_%2$s (%3$sseq, id, type, payload, headers) values (%4$smessage_id, message_id, type_name, payload, headers);$sql$);
-  part constant record := send_parts(queue_id);
-  branches text;
   settings queue;
+  own constant jsonb := send_template_values(queue_id, of_batch => false);
 begin
   select * into settings from queue q where q.id = queue_id;
-  select string_agg(format('when %2$s then ' || insert_into, queue_id, segment, part.columns, part.one), '' order by segment)
-    into branches
-    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
-
-  execute format(qualified($ddl$
-create or replace function {schema}.send_%1$s(type_name text, payload text, options jsonb) returns bigint
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-as %2$L;
-revoke all on function {schema}.send_%1$s(text, text, jsonb) from public
-$ddl$), queue_id, format(qualified($body$
+  perform write_queue_function(concat_ws('_', 'send', queue_id), 'type_name text, payload text, options jsonb', 'bigint', '', render($body$
 declare
-  message_id constant bigint := nextval('{schema}.message_seq_%1$s');
+  message_id constant bigint := nextval('{schema}.message_seq_${queue}');
   first_id bigint;
   headers jsonb;
-  due_at timestamptz;%6$s
+  due_at timestamptz;
+  ${variables}
 begin
   -- one look for all that is rare: plpgsql sets up every expression anew in every transaction
-  if type_name is null or octet_length(payload) > %3$s or options is not null or {schema}.cluster_changed() then
+  if type_name is null or octet_length(payload) > ${payload_bytes_max} or options is not null or {schema}.cluster_changed() then
     perform {schema}.require_same_cluster();
-    if type_name is null or octet_length(payload) > %3$s then
-      perform {schema}.check_send(type_name, payload, %3$s);
+    if type_name is null or octet_length(payload) > ${payload_bytes_max} then
+      perform {schema}.check_send(type_name, payload, ${payload_bytes_max});
     end if;
-    if options is not null and not {schema}.are_send_options(options, %10$L) then
-      perform {schema}.refuse_send_options(%1$s, options, %10$L);
+    if options is not null and not {schema}.are_send_options(options, ${known_options:L}) then
+      perform {schema}.refuse_send_options(${queue}, options, ${known_options:L});
     end if;
     headers := options -> 'headers';
     if options ?| '{delay,at}' then
       due_at := {schema}.send_due_at(options);
-    end if;%7$s
+    end if;
+    ${read_options}
     if options ? 'dedupe_key' then
-      first_id := {schema}.claim_key(%4$s, options, message_id);
+      first_id := {schema}.claim_key(${queue_uid}, options, message_id);
       if first_id is not null then
         return first_id;
       end if;
     end if;
     if due_at > clock_timestamp() then
-      perform {schema}.send_later(%4$s, due_at, array[message_id], %8$s, type_name, array[payload], array[headers]);
+      perform {schema}.send_later(${queue_uid}, due_at, array[message_id], ${later}, type_name, array[payload], array[headers]);
       return message_id;
     end if;
   end if;
-  case {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')) %2$s
-    -- a segment younger than this function is served by the first: receivers read the whole ring
-    else%9$s
+  case {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_${queue}'))
+    ${insert_by_segment}
+    else
+      -- a segment younger than this function is served by the first: receivers read the whole ring
+      $body$ || indent(send_insert(), 6) || $body$
   end case;
-  %5$s
+  ${wake}
   return message_id;
 end
-$body$), queue_id, branches, settings.payload_bytes_max, settings.uid, wake_statement(queue_id), part.declared, part.read_one, part.later_one,
-  format(insert_into, queue_id, 0, part.columns, part.one), known_send_options(queue_id, of_batch => false)));
+  $body$, own || jsonb_build_object(
+    'queue', queue_id,
+    'queue_uid', settings.uid,
+    'payload_bytes_max', settings.payload_bytes_max,
+    'known_options', known_send_options(queue_id, of_batch => false)::text,
+    'insert_by_segment', (
+      select string_agg(render(E'when ${segment} then\n  ' || indent(send_insert(), 2), jsonb_build_object(
+               'queue', queue_id, 'segment', segment, 'columns', own ->> 'columns', 'values', own ->> 'values'
+             )), E'\n' order by segment)
+        from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+    ),
+    'segment', 0,
+    'wake', wake_statement(queue_id)
+  )));
 end
 $generate$;
 

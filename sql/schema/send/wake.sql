@@ -31,21 +31,24 @@ begin
 end
 $$;
 
--- The statement with which a sender of a queue wakes its workers; empty for a queue with wake = false, whose senders may prepare their
--- transactions. call: what is done when somebody sleeps.
+-- Fragment: the statement with which a sender of a queue wakes its workers; empty for a queue with notify = false, whose senders may prepare their
+-- transactions. call: the function that is called when somebody sleeps.
 create function wake_statement(queue_id int, call text default 'notify_workers') returns text
 language plpgsql
 stable
 set search_path from current
-as $$
+as $generate$
 begin
   if not (select q.notify from queue q where q.id = queue_id) then
     return '';
   end if;
-  return format(qualified('if (case when pg_try_advisory_lock(%1$s) then not pg_advisory_unlock(%1$s) else true end) then perform {schema}.%3$s(%2$s); end if;'),
-    lock_key('idle', queue_id), queue_id, call);
+  return render($sql$
+    if (case when pg_try_advisory_lock(${idle_lock}) then not pg_advisory_unlock(${idle_lock}) else true end) then
+      perform {schema}.${call:I}(${queue});
+    end if;
+  $sql$, jsonb_build_object('idle_lock', lock_key('idle', queue_id), 'call', call, 'queue', queue_id));
 end
-$$;
+$generate$;
 
 -- The same for whoever inserts messages outside of send.
 create function wake(queue_id int) returns void

@@ -43,7 +43,7 @@ function unqualified(sql: string, number: string): string[] {
   const rules = [
     // by its place
     String.raw`\b(?:from|join|into|only|update|table|truncate|references|sequence)\s+${anyOf(numbered(relations))}\b(?!\s*as\s+(?:materialized\s+)?\()`,
-    String.raw`\b(?:from|join|into|only|update|table|truncate|references|sequence|on|type)\s+(?:%(?:\d+\$)?I|\$\{(?!only\})\w+(?::I)?\})`,
+    String.raw`(?<!distinct )\b(?:from|join|into|only|update|table|truncate|references|sequence|on|type)\s+(?:%(?:\d+\$)?I|\$\{(?!only\})\w+(?::I)?\})`,
     // by its numbers alone; "receive_1.consumer" is a variable
     `${free}${anyOf(numbered(relations.filter((name) => name.endsWith("%"))))}(?![.\\d])`,
     String.raw`${free}${anyOf(numbered(functions))}\(`,
