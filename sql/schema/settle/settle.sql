@@ -148,43 +148,38 @@ create function generate_ack(queue_id int) returns void
 language plpgsql
 set search_path from current
 as $generate$
-declare
-  branches text;
 begin
-  select string_agg(format(qualified($sql$
-    when %2$s then
-      insert into {schema}.outcome_%1$s_%2$s (segment, batch_id, n, final)
-      select %2$s, b.id, 1, true from {schema}.batch_%1$s_%2$s b where b.id = ack_%1$s.batch for no key update
-      on conflict (batch_id, n, segment) do nothing;$sql$),
-      queue_id, segment), '' order by segment)
-    into branches
-    from generate_series(0, segment_count(queue_id) - 1) as ring(segment);
-
-  execute format(qualified($ddl$
-create or replace function {schema}.ack_%1$s(batch bigint) returns int
-language plpgsql
-security definer
-set search_path = pg_catalog, pg_temp
-set enable_seqscan = off
-as %2$L;
-revoke all on function {schema}.ack_%1$s(bigint) from public
-$ddl$), queue_id, format(qualified($body$
+  perform write_queue_function(concat_ws('_', 'ack', queue_id), 'batch bigint', 'int', 'set enable_seqscan = off', render($body$
 begin
-  case {schema}.batch_segment(batch) %2$s
+  case {schema}.batch_segment(batch)
+    ${finish_by_segment}
     else
       null;
   end case;
   if not found then
     -- this runs with the owner's rights, and who may call it may settle this queue's batches alone
-    if {schema}.batch_queue(batch) is distinct from %1$s then
+    if {schema}.batch_queue(batch) is distinct from ${queue} then
       perform {schema}.warn_not_settled(batch);
       return 0;
     end if;
     return {schema}.ack_by_number(batch);
-  end if;%3$s
+  end if;
+  ${wake}
   return 1;
 end
-$body$), queue_id, branches, case when settling_makes_room(queue_id) then E'\n  ' || wake_statement(queue_id, 'wake_for_room') else '' end));
+  $body$, jsonb_build_object(
+    'queue', queue_id,
+    'finish_by_segment', (
+      select string_agg(render($sql$
+        when ${segment} then
+          insert into {schema}.outcome_${queue}_${segment} (segment, batch_id, n, final)
+          select ${segment}, b.id, 1, true from {schema}.batch_${queue}_${segment} b where b.id = ack_${queue}.batch for no key update
+          on conflict (batch_id, n, segment) do nothing;
+      $sql$, jsonb_build_object('queue', queue_id, 'segment', segment)), E'\n' order by segment)
+        from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
+    ),
+    'wake', case when settling_makes_room(queue_id) then wake_statement(queue_id, 'wake_for_room') else '' end
+  )));
 end
 $generate$;
 
