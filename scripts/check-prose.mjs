@@ -59,7 +59,7 @@ const later = new Set(
   [
     "CHANGELOG",
     "docs/architecture",
-    "docs/benchmarks",
+    "bench/README",
     "docs/guarantees",
     "docs/migrating-from-graphile-worker",
     "docs/migrating-from-pg-boss",

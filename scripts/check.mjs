@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 // Everything that can be said of the tree without running it: format, lint (with types), the shape of the source, the words of public
-// names, the prose of the documents, the command line's page and the chart of the README. Types were checked by the build that
-// scripts/run.mjs has just done.
+// names, the prose of the documents, and that made files are up to date. Types were checked by the build that scripts/run.mjs has just done.
 import { spawnSync } from "node:child_process";
 import path from "node:path";
 
@@ -12,6 +11,7 @@ const checks = [
   { name: "architecture", command: "node", args: ["scripts/check-architecture.mjs"] },
   { name: "words", command: "node", args: ["scripts/check-words.mjs"] },
   { name: "prose", command: "node", args: ["scripts/check-prose.mjs"] },
+  { name: "tables of the benchmarks", command: "node", args: ["scripts/benchmarks-table.mjs", "--check"] },
   { name: "chart of the README", command: "node", args: ["scripts/readme-chart.mjs", "--check"] },
   { name: "page of the command line", command: "node", args: ["scripts/cli-page.mjs", "--check"] },
 ];

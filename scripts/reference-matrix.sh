@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the matrix whose results are committed in bench/results, or only the runs that are named, and makes the table of targets anew. On a machine that
-# does nothing else; it takes hours. What is not installed is not run; see docs/benchmarks.md.
+# does nothing else; it takes hours. What is not installed is not run; see bench/README.md.
 #
 #   scripts/reference-matrix.sh
 #   scripts/reference-matrix.sh latency pick
@@ -43,3 +43,5 @@ for run in "${matrix[@]}"; do
   rm -f "bench/results/$name/report.html"
 done
 npx --no-install pgque bench targets bench/results --markdown >bench/results/targets.md
+node scripts/benchmarks-table.mjs
+node scripts/readme-chart.mjs
