@@ -58,7 +58,7 @@ const made = new Set(["docs/cli.md"]);
 const later = new Set(
   [
     "CHANGELOG",
-    "docs/architecture",
+
     "bench/README",
     "docs/guarantees",
     "docs/migrating-from-graphile-worker",
