@@ -12,23 +12,22 @@ const introduction = `# The command line
 
 Generated from the help of the commands: \`npx pgque COMMAND --help\` says the same.
 
-Lists are tables, with \`--json\` one JSON document. Results go to standard output, everything else to standard error. There are no colors with
-\`NO_COLOR\`, or where no terminal is. Exit codes: 0 done, 1 failed, 2 wrong usage; where a command has others its help
-says so.
+Lists are tables, with \`--json\` one JSON document. Results go to standard output, everything else to standard error. There are no
+colors with \`NO_COLOR\`, or without a terminal. Exit codes: 0 done, 1 failed, 2 wrong usage. The help of a command lists others.
 
-What destroys something asks before. Without a terminal to ask at it does nothing and exits with 2, unless \`--yes\` is given.
+Destructive commands ask for confirmation. Without a terminal they do nothing and exit with 2, unless \`--yes\` is given.
 
 Durations have a unit: \`250ms\`, \`30s\`, \`5m\`, \`2h\`, \`1d\`. Times have a zone: \`2026-01-31T12:00:00Z\`.
 
 ## JSON
 
-With \`--json\` a list is an array, and all else an object. What comes bit by bit (\`receive\`, \`tail\`, \`top\` without \`--once\`) is an object a line.
-A program may rely on this, in every command:
+With \`--json\` a list is an array, and all else an object. Streams (\`receive\`, \`tail\`, \`top\` without \`--once\`) have an object a line.
+Programs may rely on this, in every command:
 
-| members | what they hold |
+| members | values |
 |---|---|
-| \`queue\`, \`consumer\`, \`schedule\` | the name of one |
-| \`id\`, \`messageId\`, \`batchId\` | a string of digits, since JavaScript's numbers do not hold every id. \`id\` is that of the object itself |
+| \`queue\`, \`consumer\`, \`schedule\` | its name |
+| \`id\`, \`messageId\`, \`batchId\` | a string of digits: JavaScript's numbers do not hold every id. \`id\` is the object's own |
 | \`at\`, \`createdAt\`, … | a time, ISO 8601 in UTC with milliseconds |
 | \`…Ms\` | a duration in milliseconds, a number |
 | \`…PerSecond\` | a rate, a number |
@@ -37,9 +36,9 @@ A program may rely on this, in every command:
 | \`paused\`, \`is…\` | true or false |
 | \`payload\`, \`headers\` | as they were sent, with numbers as JavaScript has them: beyond 2^53 they are rounded; a payload that is no JSON as a string |
 
-What is not known or does not apply is null. What a command has done is told in its participle: \`created\`, \`changed\`, \`added\`, \`moved\`, \`removed\`
-and \`dropped\` are true, or false when there was nothing to do; \`sent\`, \`redriven\` and \`purged\` say how many. Members may be added in any
-version; others change in one that may break. Texts for people (\`found\` and \`why\` of \`doctor\`, \`expected\` of \`validate\`) may be worded anew.
+Unknown values, and those that do not apply, are null. The outcome of a command is a participle: \`created\`, \`changed\`, \`added\`,
+\`moved\`, \`removed\` and \`dropped\` are true or false; \`sent\`, \`redriven\` and \`purged\` are counts. Any version may add members; only a
+major version changes or removes them. Texts for people (\`found\` and \`why\` of \`doctor\`, \`expected\` of \`validate\`) may change.
 
 \`worker\` and \`guard\` log: an object a line with \`level\`, \`time\` and \`msg\`. \`bench\` prints its results.json.
 `;

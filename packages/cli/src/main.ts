@@ -21,7 +21,7 @@ import { uninstallCommand } from "./commands/uninstall.ts";
 import { validateCommand } from "./commands/validate.ts";
 import { workerCommand } from "./commands/worker.ts";
 import { explain, UsageError } from "./output/failure.ts";
-import { ReaderGone, Unwritten } from "./output/print.ts";
+import { OutputClosed, OutputFailed } from "./output/print.ts";
 import { Stopped } from "./signals.ts";
 
 /** Of this package. */
@@ -36,16 +36,16 @@ Examples:
   pgque sql > migrations/pgque.sql    the same as a script, for a migration tool
   pgque queue create orders           a queue
   pgque send orders '{"orderId": 42}' a message
-  pgque tail -f orders                what is sent, as it is sent
+  pgque tail -f orders                messages as they are sent
   pgque worker tasks/                 run the handlers in a folder: tasks/orders.ts serves queue "orders"
-  pgque doctor                        what is wrong, why it matters, and the statement that fixes it
+  pgque doctor                        problems, and the statements that fix them
   pgque guard --older-than 10m        watch for transactions that hold the xmin horizon
   pgque top                           queues, live
-  pgque bench --quick                 what a long transaction does to a queue, in two minutes
+  pgque bench --quick                 the effect of a long transaction on a queue, in two minutes
 
 The database is that of --database-url, else of DATABASE_URL, else of PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, else of
-\`databaseUrl\` in pgque.config.ts. So with other options: the command line, the environment (PGQUE_SCHEMA, …), then that file.
-Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 stopped by Ctrl-C before all was done.`;
+\`databaseUrl\` in pgque.config.ts. Other options have the same order: command line, environment (PGQUE_SCHEMA, …), that file.
+Exit codes: 0 done, 1 failed, 2 wrong usage or input, 130 stopped by Ctrl-C before the end.`;
 
 /** In the order in which help lists them. */
 const commands = [
@@ -74,9 +74,9 @@ const commands = [
 /** Runs the command line and ends the process: 0 done, 1 failed, 2 wrong usage. Reports every failure itself. */
 export async function main(argv: readonly string[]): Promise<never> {
   // `pgque sql | head` is no failure, and a worker goes on without a reader of its log
-  let unwritten: NodeJS.ErrnoException | undefined;
+  let outputError: NodeJS.ErrnoException | undefined;
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") unwritten = error;
+    if (error.code !== "EPIPE") outputError = error;
   });
   try {
     await program().parseAsync(argv);
@@ -85,7 +85,7 @@ export async function main(argv: readonly string[]): Promise<never> {
   }
   await new Promise((resolve) => process.stdout.write("", resolve));
   // half a script must not pass for a whole one; what has failed already has been told
-  if (unwritten !== undefined && !process.exitCode) process.exitCode = report(new Unwritten(unwritten));
+  if (outputError !== undefined && !process.exitCode) process.exitCode = report(new OutputFailed(outputError));
   // what a task has left open, a pool of its own say, must not keep the process
   process.exit();
 }
@@ -93,7 +93,7 @@ export async function main(argv: readonly string[]): Promise<never> {
 /** The command line, without side effects: a command loads what it needs when it runs. */
 export function program(): Command {
   const pgque = new Command("pgque")
-    .description("A Postgres queue for Node.js that stays fast whoever holds the xmin horizon.")
+    .description("A Postgres queue for Node.js that stays fast while transactions hold the xmin horizon.")
     .version(version, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help, also of a command: pgque worker --help")
     .addHelpText("after", examples)
@@ -104,25 +104,25 @@ export function program(): Command {
     // a scenario of bench has options by the same names as bench itself
     .enablePositionalOptions();
   for (const make of commands) pgque.addCommand(make());
-  reportHere(pgque, "pgque");
+  configureErrors(pgque, "pgque");
   return pgque;
 }
 
 /** How a command and those below it speak of wrong usage: they throw, and name the help that says more. */
-function reportHere(command: Command, path: string): void {
+function configureErrors(command: Command, path: string): void {
   command
     .exitOverride()
     .showHelpAfterError(`(${path} --help says more)`)
     // an argument that was mistaken for another may hold a connection string
     .configureOutput({ writeErr: (text) => process.stderr.write(sanitizeLines(redact(text))) });
-  for (const below of command.commands) reportHere(below, `${path} ${below.name()}`);
+  for (const below of command.commands) configureErrors(below, `${path} ${below.name()}`);
 }
 
 function report(error: unknown): number {
   // commander has said it; asking for help is not a failure, help for want of a command is
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
   // nobody reads what it would say either
-  if (error instanceof ReaderGone) return 1;
+  if (error instanceof OutputClosed) return 1;
   process.stderr.write(`error: ${explain(error)}\n`);
   if (error instanceof Stopped) return error.exitCode;
   return error instanceof UsageError ? 2 : 1;

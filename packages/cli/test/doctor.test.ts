@@ -164,7 +164,7 @@ describe("maintenance", () => {
     await until(async () => (await said()).length === 4, "both are seen");
     expect((await said()).slice(2)).toEqual([
       "delayed messages are delivered in time",
-      'consumer "billing" of queue "orders": a worker died, what it held is about to be given back',
+      'consumer "billing" of queue "orders": a worker died, its messages are about to be requeued',
     ]);
   });
 });

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { ownServer, type OwnServer } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
 import { findTransactions } from "../dist/horizon/holders.js";
-import { reasonToSpare } from "../dist/guard/policy.js";
+import { exemptionOf } from "../dist/guard/policy.js";
 import { signalTransaction, targetOf } from "../dist/guard/target.js";
 import { holdTransaction, repeatableRead, written, type HeldTransaction } from "./support/holders.ts";
 import { pgque, Running } from "./support/pgque.ts";
@@ -184,9 +184,9 @@ test("a process of the server is left alone: what applies a subscription, say", 
   if (found === undefined) throw new Error("the holder was not found");
   const policy = { olderThanMs: 0, signal: "terminate", graceMs: 0, includeSuperusers: false } as const;
   const everybody = { ...policy, allowedUsers: [], allowedApplications: [], allowedQueries: [] };
-  expect(reasonToSpare(found, everybody)).toBeUndefined();
+  expect(exemptionOf(found, everybody)).toBeUndefined();
   const worker = { ...found, details: { ...found.details, backendType: "logical replication worker" } };
-  expect(reasonToSpare(worker, everybody)).toBeDefined();
+  expect(exemptionOf(worker, everybody)).toBeDefined();
 });
 
 test("which rights are missing is said", async () => {

@@ -13,7 +13,7 @@ async function queueWith(name: string, ...payloads: unknown[]): Promise<ReturnTy
   return queue;
 }
 
-test("--once works off all queues, what handlers send to another included, and exits with 0", async () => {
+test("--once drains all queues, messages that handlers send to another included, and exits with 0", async () => {
   const folder = await TaskFolder.create({
     "orders.js": `import { defineQueue } from "@pgque/client";
       const receipts = defineQueue("a receipt", { maxRetries: 0 });
@@ -26,10 +26,10 @@ test("--once works off all queues, what handlers send to another included, and e
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const lines: Record<string, unknown>[] = jsonLines(out);
   expect(lines.flatMap((line) => ("receipt" in line ? [line["receipt"]] : []))).toEqual(expect.arrayContaining([1, 2]));
-  expect(lines.at(-1)).toMatchObject({ level: "info", msg: "worked off", done: 4, retried: 0, dead: 0 });
+  expect(lines.at(-1)).toMatchObject({ level: "info", msg: "drained", done: 4, retried: 0, dead: 0 });
 });
 
-test("--once exits with 1 when a message failed for good, after it has worked off the others", async () => {
+test("--once exits with 1 when a message failed for good, after it has handled the others", async () => {
   const folder = await TaskFolder.create({
     "cards.js": "export default ({ payload }) => { if (payload === 2) throw new Error('declined'); };",
   });

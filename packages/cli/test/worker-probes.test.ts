@@ -18,9 +18,9 @@ async function urlOf(worker: Running): Promise<string> {
 
 test("--metrics-port serves metrics and probes, and says why it is not ready", async () => {
   const folder = await TaskFolder.create({
-    "probed.js": `export default () => undefined;`,
+    "monitored.js": `export default () => undefined;`,
   });
-  const queue = defineQueue("probed");
+  const queue = defineQueue("monitored");
   await client.ensure(queue);
   const worker = start("worker", folder.path, "--metrics-port", "0", "--metrics-queues");
   const url = await urlOf(worker);
@@ -36,8 +36,8 @@ test("--metrics-port serves metrics and probes, and says why it is not ready", a
   expect((await fetch(`${url}/metrics`, { method: "POST" })).status).toBe(405);
   await expect
     .poll(async () => (await get("/metrics")).text)
-    .toContain('pgque_messages_handled_total{queue="probed",consumer="default",outcome="done"} 1');
-  expect((await get("/metrics")).text).toContain('pgque_queue_dead_letters{queue="probed"} 0');
+    .toContain('pgque_messages_handled_total{queue="monitored",consumer="default",outcome="done"} 1');
+  expect((await get("/metrics")).text).toContain('pgque_queue_dead_letters{queue="monitored"} 0');
   worker.kill("SIGTERM");
   expect((await worker.ended).code).toBe(0);
 });

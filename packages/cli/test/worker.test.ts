@@ -65,7 +65,7 @@ test("serves a queue for each file, in TypeScript and JavaScript, until SIGTERM;
   expect((await pgque.receive(slow)).messages).toEqual([]);
 });
 
-test("a second signal aborts handlers, gives back what they have in hand and ends with exit code 1", async () => {
+test("a second signal aborts handlers, releases their messages and ends with exit code 1", async () => {
   await write(
     "forever.js",
     `export default (message, { signal }) => new Promise(() => {
@@ -84,13 +84,13 @@ test("a second signal aborts handlers, gives back what they have in hand and end
   await until(() => performance.now() - since > 1100, "a second has passed");
   worker.kill("SIGINT");
   const { code, out, err } = await worker.ended;
-  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("was given back") });
+  expect({ code, err }).toEqual({ code: 1, err: expect.stringContaining("their messages were released") });
   expect(out).toContain("aborted");
   await pgque.maintain(queue);
   expect((await pgque.receive(queue)).messages).toMatchObject([{ payload: 1, attempt: 1 }]);
 });
 
-test("what it had in hand when it was killed is handled by the next one", async () => {
+test("messages of a killed worker are handled by the next one", async () => {
   await write(
     "orders.js",
     `import { existsSync, writeFileSync } from "node:fs";
@@ -109,7 +109,7 @@ test("what it had in hand when it was killed is handled by the next one", async 
   first.kill("SIGKILL");
   await first.ended;
   const second = new Running(["worker", folder], env);
-  // a process that ends uses no attempt of what it had in hand
+  // a process that ends uses no attempt of its messages
   await second.says("handled at attempt 1");
   second.kill("SIGTERM");
   expect((await second.ended).code).toBe(0);

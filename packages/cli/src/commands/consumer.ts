@@ -26,14 +26,14 @@ const examples = `
 Examples:
   pgque consumer add orders billing --from start
   pgque consumer list orders
-  pgque consumer move orders billing --to 2h   receive again what was sent in the last two hours
+  pgque consumer move orders billing --to 2h   receive the messages of the last two hours again
 
 pgque consumer COMMAND --help has more for each.`;
 
 /** The `consumer` command. */
 export function consumerCommand(): Command {
   const consumer = new Subcommand("consumer")
-    .description("Add, look at, change, pause, move and remove consumers.")
+    .description("Add, list, change, pause, move and remove consumers.")
     .addHelpText("after", examples);
   for (const command of [add(), list(), set(), ...pausing(), move(), remove()]) consumer.addCommand(command);
   return consumer;
@@ -43,7 +43,7 @@ function command(name: string): Command {
   return withDatabase(withJson(new Subcommand(name).argument("<queue>").argument("<consumer>")));
 }
 
-const said = (queue: string, consumer: string): string => described({ queue, consumer });
+const nameOf = (queue: string, consumer: string): string => described({ queue, consumer });
 
 /** Where in the log: its start, its end, or what was sent from a time on. */
 function position(text: string): Position {
@@ -67,13 +67,13 @@ interface AddFlags extends Flags, LimitFlags, Pick<SubscribeOptions, "mode"> {
 function withLimits(to: Command, read: (text: string) => number | "none"): Command {
   return to
     .addOption(
-      new Option("--on-failure <what>", "what a failed message does to its lane, of an ordered consumer").choices([
+      new Option("--on-failure <what>", "effect of a failed message on its lane, of an ordered consumer").choices([
         "block",
         "skip",
       ]),
     )
-    .option("--max-in-flight <n>", "receive no more while so many are not settled", read)
-    .option("--rate-limit <n>", "receive at most so many in each --rate-period", read)
+    .option("--max-in-flight <n>", "limit of messages that are received and not settled", read)
+    .option("--rate-limit <n>", "the most messages in each --rate-period", read)
     .option("--rate-period <duration>", "(default: 1s)", duration);
 }
 
@@ -86,7 +86,7 @@ function add(): Command {
     .addHelpText(
       "after",
       `
-A worker adds its consumer by itself. One that is there stays as it is, and what is other than named here is said.
+A worker adds its consumer itself. An existing consumer is left as it is, and different settings are reported.
 
 Examples:
   pgque consumer add orders billing
@@ -102,23 +102,25 @@ Examples:
       await printResult(
         flags,
         { queue, consumer: name, added: created, differences, skipped },
-        created ? `Added ${said(queue, name)}.${passedOver(queue, name, skipped)}` : asItIs(queue, name, differences),
+        created
+          ? `Added ${nameOf(queue, name)}.${skippedText(queue, name, skipped)}`
+          : existingText(queue, name, differences),
       );
     });
 }
 
-function passedOver(queue: string, name: string, skipped: number): string {
+function skippedText(queue: string, name: string, skipped: number): string {
   if (skipped === 0) return "";
   const count = skipped > 10_000 ? "more than 10,000 messages" : counted(skipped, "message");
   return ` It skips ${count} that ${skipped === 1 ? "was" : "were"} sent before; \`pgque consumer move ${shellWord(queue)} ${shellWord(name)} --to start\` brings them.`;
 }
 
-function asItIs(queue: string, name: string, differences: readonly OptionDifference[]): string {
+function existingText(queue: string, name: string, differences: readonly OptionDifference[]): string {
   const others =
     differences.length === 0
       ? ""
       : ` Other than named: ${showDifferences(differences)}. \`pgque consumer set ${shellWord(queue)} ${shellWord(name)}\` changes them.`;
-  return `There is ${said(queue, name)} already.${others}`;
+  return `There is ${nameOf(queue, name)} already.${others}`;
 }
 
 type Listed = ConsumerRecord<ConsumerStatus & Omit<ConsumerSettings, "paused">>;
@@ -146,7 +148,7 @@ const columns: Column<Listed>[] = [
 
 function list(): Command {
   return withDatabase(withJson(new Subcommand("list").alias("ls").argument("[queue]", "only of this queue")))
-    .description("List consumers: how far each is, and how it receives.")
+    .description("List consumers with their progress and settings.")
     .addHelpText(
       "after",
       `
@@ -190,7 +192,7 @@ function set(): Command {
       if (Object.keys(changes).length === 0)
         throw new UsageError("expected a limit to change, got none. `pgque consumer set --help` lists them");
       const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.change(queue, name, changes));
-      await printChange(flags, { queue, consumer: name }, changed, `Changed ${said(queue, name)}.`);
+      await printChange(flags, { queue, consumer: name }, changed, `Changed ${nameOf(queue, name)}.`);
     });
 }
 
@@ -203,18 +205,18 @@ const pausing = (): Command[] =>
       "Let a consumer receive nothing. What it has in flight can be settled, and other consumers go on.",
       "  pgque consumer pause orders billing",
     ],
-    resume: ["Go on with what pause stopped, and wake idle workers.", "  pgque consumer resume orders billing"],
+    resume: ["End a pause, and wake idle workers.", "  pgque consumer resume orders billing"],
   });
 
 function move(): Command {
   return withYes(command("move"))
     .requiredOption("--to <where>", positions, position)
-    .description("Place a consumer anew: replay what is kept, or skip what it has not received.")
+    .description("Move a consumer in the log: receive stored messages again, or skip messages.")
     .addHelpText(
       "after",
       `
-What was settled comes again when it lies behind the new place and is still kept (--retention of the queue). The open batches and the
-retries of the consumer are left behind.
+Settled messages behind the new position come again while they are stored (--retention of the queue). The open batches and the
+retries of the consumer are dropped.
 
 Examples:
   pgque consumer move orders billing --to 2h
@@ -228,17 +230,17 @@ Examples:
           : `the ${to === "earliest" ? "start" : "end"} of what is kept`;
       await withPgque(flags, "reader", async ({ consumers }) => {
         const what = async () =>
-          `This moves ${said(queue, name)} (${await hasLeft(consumers, queue, name)}) to ${where}; its open batches and retries are left behind.`;
+          `This moves ${nameOf(queue, name)} (${await backlogOf(consumers, queue, name)}) to ${where}; its open batches and retries are dropped.`;
         await confirm(what, flags);
         await consumers.seek(queue, name, to);
       });
-      await printResult(flags, { queue, consumer: name, moved: true }, `Moved ${said(queue, name)} to ${where}.`);
+      await printResult(flags, { queue, consumer: name, moved: true }, `Moved ${nameOf(queue, name)} to ${where}.`);
     });
 }
 
 function remove(): Command {
   return withYes(command("remove").alias("rm"))
-    .description("Remove a consumer, and with it what it has not received. Other consumers are not affected.")
+    .description("Remove a consumer and its unreceived messages. Other consumers are not affected.")
     .addHelpText(
       "after",
       "\nExamples:\n  pgque consumer remove orders audit\n  pgque consumer remove orders audit --yes",
@@ -246,17 +248,17 @@ function remove(): Command {
     .action(async (queue: string, name: string, flags: Flags & ConfirmFlags) => {
       await withPgque(flags, "reader", async (pgque) => {
         await confirm(
-          async () => `This removes ${said(queue, name)}: ${await hasLeft(pgque.consumers, queue, name)}.`,
+          async () => `This removes ${nameOf(queue, name)}: ${await backlogOf(pgque.consumers, queue, name)}.`,
           flags,
         );
         if (!(await pgque.unsubscribe(queue, name))) throw missing(queue, name);
       });
-      await printResult(flags, { queue, consumer: name, removed: true }, `Removed ${said(queue, name)}.`);
+      await printResult(flags, { queue, consumer: name, removed: true }, `Removed ${nameOf(queue, name)}.`);
     });
 }
 
 /** What a consumer would leave behind, in words. Asked for with the question alone: to look takes a right that to move or remove does not. */
-async function hasLeft(consumers: Consumers, queue: string, name: string): Promise<string> {
+async function backlogOf(consumers: Consumers, queue: string, name: string): Promise<string> {
   const found = (await consumers.list(queue)).find((one) => one.name === name);
   if (found === undefined) throw missing(queue, name);
   const about = found.estimated ? "about " : "";
@@ -265,6 +267,6 @@ async function hasLeft(consumers: Consumers, queue: string, name: string): Promi
 
 function missing(queue: string, name: string): Error {
   return new Error(
-    `expected ${said(queue, name)}, found none. \`pgque consumer list ${shellWord(queue)}\` shows those that are there`,
+    `expected ${nameOf(queue, name)}, found none. \`pgque consumer list ${shellWord(queue)}\` shows those that are there`,
   );
 }

@@ -17,25 +17,25 @@ interface Flags extends ConfirmFlags {
 const folder = ".pgque";
 
 const more = `
-A real PostgreSQL 17 from an npm package, on 127.0.0.1, with the schema installed. Its data is in .pgque, which git ignores, and is there
-again at the next start, under the same connection string. Ctrl-C stops it. For development: it is one user's, and no backup is made.
+A real PostgreSQL 17 from an npm package, on 127.0.0.1, with the schema installed. Its data is in .pgque, which git ignores. The next
+start has the same data and the same connection string. Ctrl-C stops it. For development only: there is no backup.
 
 Examples:
   pgque dev
   pgque dev --port 5433
-  pgque dev --reset         throw its data away and begin anew; asks`;
+  pgque dev --reset         delete its data first; asks`;
 
 /** The `dev` command. */
 export function devCommand(): Command {
   return withYes(new Command("dev"))
-    .description("Run a PostgreSQL with the schema for development, until told to stop.")
+    .description("Run a PostgreSQL with the schema for development, until stopped.")
     .addOption(schemaOption())
     .addOption(
       new Option("--port <port>", "the port to listen on (default: that of the last start, else a free one)").argParser(
         port,
       ),
     )
-    .option("--reset", "throw away the data in .pgque first")
+    .option("--reset", "delete the data in .pgque first")
     .addHelpText("after", more)
     .action(dev);
 }
@@ -43,7 +43,7 @@ export function devCommand(): Command {
 async function dev(flags: Flags): Promise<void> {
   if (flags.reset && existsSync(folder)) {
     refuseRunning();
-    await confirm(() => Promise.resolve(`This throws away the database in ${path.resolve(folder)}.`), flags);
+    await confirm(() => Promise.resolve(`This deletes the database in ${path.resolve(folder)}.`), flags);
     rmSync(folder, { recursive: true });
   }
   const [{ startPostgres }, { install }] = await Promise.all([import("@pgque/postgres"), import("@pgque/sql")]);

@@ -27,8 +27,8 @@ interface ScopeFlags extends FilterFlags {
 }
 
 const examples = `
-A dead letter is a message whose attempts were used up, or that was buried: kept until somebody decides. A message has one for each
-consumer that it died for.
+A dead letter is a message whose attempts were used up, or that was buried. A message has one dead letter for each consumer that
+could not handle it.
 
 Examples:
   pgque dlq list orders
@@ -40,7 +40,7 @@ pgque dlq COMMAND --help has more for each.`;
 /** The `dlq` command. */
 export function dlqCommand(): Command {
   const dlq = new Command("dlq")
-    .description("Look at dead letters, send them again, throw them away.")
+    .description("List dead letters, send them again, delete them.")
     .addHelpText("after", examples);
   for (const make of [list, show, redrive, purge]) dlq.addCommand(make());
   return dlq;
@@ -159,12 +159,13 @@ const purgeStep = 10_000;
 function redrive(): Command {
   return withScope(new Command("redrive").argument("<queue>"))
     .option("--limit <n>", "at most so many, the oldest first", integer)
-    .description("Send dead letters again, each to the consumer that it died for, from its first attempt.")
+    .description("Send dead letters again, each to its consumer, from the first attempt.")
     .addHelpText(
       "after",
       `
-Those that all options fit, or --all. Sent in transactions of ${redriveStep}: what was sent before a failure or a Ctrl-C (exit code 130) stays
-sent, and it says how many. Those that die again while it runs are left alone, and so are those of consumers that are gone.
+Selects the dead letters that match all options, or --all. Runs in transactions of ${redriveStep}. After a failure or a Ctrl-C (exit code
+130) the completed transactions stay, and the error says how many were sent. New dead letters are left alone while it runs, and
+so are those of removed consumers.
 
 Examples:
   pgque dlq redrive orders --id 17,18
@@ -196,11 +197,12 @@ Examples:
 
 function purge(): Command {
   return withYes(withScope(new Command("purge").argument("<queue>")))
-    .description("Throw dead letters away: those that all options fit, or --all.")
+    .description("Delete the dead letters that match all options, or --all.")
     .addHelpText(
       "after",
       `
-In transactions of ${purgeStep}: what was thrown away before a failure or a Ctrl-C (exit code 130) is gone, and it says how many.
+Runs in transactions of ${purgeStep}. After a failure or a Ctrl-C (exit code 130) the completed transactions stay, and the error says
+how many were deleted.
 
 Examples:
   pgque dlq purge orders --older-than 30d
@@ -290,8 +292,8 @@ async function inBatches(pgque: Pgque, steps: Steps, flags: JsonFlags): Promise<
     if (flags.json) await printResult(flags, result(done), "");
     const isUnknown = (error as { code?: unknown }).code === "CONNECTION_LOST";
     const others = isUnknown ? `whether the next ${step} were is not known` : "the others are as they were";
-    const told = `${counted(done, "dead letter")} ${done === 1 ? "was" : "were"} ${what}, ${others}. The same command goes on`;
-    throw isStopped ? new Stopped(`${error.message}: ${told}`, error.signal) : new Error(told, { cause: error });
+    const message = `${counted(done, "dead letter")} ${done === 1 ? "was" : "were"} ${what}, ${others}. The same command goes on`;
+    throw isStopped ? new Stopped(`${error.message}: ${message}`, error.signal) : new Error(message, { cause: error });
   } finally {
     bar.stop();
   }

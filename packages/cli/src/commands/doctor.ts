@@ -11,14 +11,15 @@ interface Flags extends DatabaseFlags {
 }
 
 const more = `
-Looks at the schema and its version, the rights of the role it connects as, maintenance, who holds a lock of Pgque for long, rotation and what keeps space from being given
-back, consumers, dead letters, who holds the xmin horizon, settings that hurt, and whether notifications arrive. Changes nothing. For each
-thing it says what it found, why that matters and the statement that fixes it. It needs the role SCHEMA_viewer, and pg_read_all_stats to see
-what other roles' sessions do.
+Checks the schema and its version, the rights of the role, maintenance, locks that Pgque's sessions hold for long, rotation and
+the space that it cannot reclaim, consumers, dead letters, the xmin horizon, settings, and whether notifications arrive. It
+changes nothing. Each finding comes with the reason why it matters and the statement that fixes it.
 
-A problem needs somebody now, a warning will or might. What lasts is a problem from ten times the time on that makes it a warning.
+It needs the role SCHEMA_viewer, and pg_read_all_stats to see the sessions of other roles.
 
-Exit codes: 0 all is well, or warnings alone; 1 a problem, with --strict a warning too, or no connection; 2 wrong usage.
+A problem needs action now, a warning may need it later. At ten times the warning threshold a warning becomes a problem.
+
+Exit codes: 0 no problem; 1 a problem, with --strict a warning too, or no connection; 2 wrong usage.
 
 Examples:
   pgque doctor
@@ -29,7 +30,7 @@ Examples:
 /** The `doctor` command. */
 export function doctorCommand(): Command {
   return withDatabase(new Command("doctor"))
-    .description("Say what is wrong with queues, the server and whoever holds the xmin horizon, and what fixes it.")
+    .description("Find problems of queues, the server and the xmin horizon, with the statements that fix them.")
     .addOption(
       new Option("--older-than <duration>", "a transaction that holds the horizon for so long is a warning")
         .default(60_000, "1m")

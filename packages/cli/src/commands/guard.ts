@@ -23,36 +23,39 @@ interface Flags {
 }
 
 const more = `
-A transaction that stays open holds the xmin horizon: VACUUM may remove no row that has died since, in any table, and every queue that
-updates and deletes grows and slows down. Pgque's tables have no such rows; the others of the database do. Guard watches for such
-transactions, of its database on a primary and of all databases on a standby, and says so; it ends them only if it is told to:
+An open transaction holds the xmin horizon. VACUUM then removes no row that has died since, in any table, and queues that update
+and delete grow and slow down. Pgque's tables have no such rows; the others of the database do.
 
-  (neither)      says what it would do
-  --cancel       cancels the statement that runs in it (this does nothing to a session that is idle in its transaction)
-  --terminate    cancels, and if the transaction is there after --grace, ends the session
+Guard watches the transactions of its database on a primary, and of all databases on a standby. It reports those that are too
+old, and ends them only if asked to:
+  (neither)      reports the planned action
+  --cancel       cancels the running statement. This has no effect on a session that is idle in its transaction
+  --terminate    cancels, and ends the session if the transaction is still there after --grace
 
-A transaction is one that has a snapshot or a transaction id; one with neither holds nothing and is left alone. So are autovacuum, VACUUM,
-replication, other processes of the server, guard itself, superusers' sessions unless --include-superusers, and what is allowed by user,
-application name or a regular expression that is found in the last query. Whom it ends is compared once more in the statement that does it, by process id, start of the
-session and start of the transaction: nobody else who got the same process id is hit. A follower's transactions hold the primary's
-horizon by hot_standby_feedback: name each with --follower. One without that setting holds nothing, and is left alone.
+Only transactions with a snapshot or a transaction id count: others hold nothing. Guard leaves alone autovacuum, VACUUM,
+replication, other processes of the server, and itself. Superusers' sessions need --include-superusers. Sessions may be allowed
+by user, application name, or a regular expression that matches the last query.
 
-It needs pg_read_all_stats to see other roles' transactions and pg_signal_backend to end them, and no schema of Pgque. It goes on when a
-server goes away, and tries again after 1 s, doubling to 30 s.
+The statement that ends a session compares process id, session start and transaction start once more: a new session with the same
+process id is safe. A follower's transactions hold the primary's horizon by hot_standby_feedback: name each follower with
+--follower. A follower without that setting holds nothing.
 
-Exit codes: 0 told to stop (SIGTERM, SIGINT), or --once and done; 1 --once and a server could not be reached; 2 wrong usage.
+Guard needs pg_read_all_stats to see other roles' transactions and pg_signal_backend to end them. It needs no schema of Pgque.
+When a server is unreachable, it tries again after 1 s, doubling to 30 s.
+
+Exit codes: 0 stopped by SIGTERM or SIGINT, or --once and done; 1 --once and a server could not be reached; 2 wrong usage.
 
 Examples:
   pgque guard                                              warns of transactions older than five minutes
   pgque guard --older-than 15m --cancel --allow-user backup
   pgque guard --older-than 1h --terminate --grace 1m --allow-application pg_dump --allow-query '^copy '
   pgque guard --follower postgres://guard@replica1/app --follower postgres://guard@replica2/app --json
-  pgque guard --once --terminate                           for a scheduler: looks once, ends what is too old`;
+  pgque guard --once --terminate                           for a scheduler: one look, ends those that are too old`;
 
 /** The `guard` command. */
 export function guardCommand(): Command {
   return new Command("guard")
-    .description("Watch for long transactions that hold the xmin horizon, and end them if told to.")
+    .description("Watch for long transactions that hold the xmin horizon, and end them if asked to.")
     .addOption(databaseUrlOption())
     .option("--follower <url>", "a standby to watch too (repeatable)", collect, [])
     .addOption(durationOption("--older-than <duration>", "how long a transaction may hold the horizon", 300_000, "5m"))

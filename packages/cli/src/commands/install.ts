@@ -14,10 +14,13 @@ export interface DryFlags {
 interface Flags extends DatabaseFlags, DryFlags {}
 
 const more = `
-No superuser, no extension. The schema of any older released version is brought to this one while its queues are in use: the tables of
-each queue, then all functions at once. Does nothing when this version is there already, or a later one that serves, so that every
-deployment may run it, several at once too. Fails when another build of this version is there, or a later one that does not serve.
-Creates the roles SCHEMA_viewer, SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may; all else works without them.
+Needs no superuser and no extension. The schema of any older released version is upgraded while its queues are in use: the tables
+of each queue first, then all functions in one transaction.
+
+Idempotent: does nothing if this version, or a newer compatible one, is installed. Every deployment may run it, concurrently too.
+Fails if another build of this version, or a newer incompatible version, is installed.
+
+Creates the roles SCHEMA_viewer, SCHEMA_reader, SCHEMA_writer and SCHEMA_admin if it may. Everything else works without them.
 
 Examples:
   pgque install
@@ -25,19 +28,19 @@ Examples:
   pgque install --database-url postgres://app@localhost/app --schema queues`;
 
 const upgradeMore = `
-What install does, for a schema that is there: fails when it is not, and also when it is newer than this command line and would serve. The
-version before works until the last transaction has committed. One that fails or is killed is gone on with by the next.
+Like install, but fails if the schema is missing, or newer than this command line. The old version works until the last
+transaction has committed. After a failure or a kill, the next run continues.
 
 Examples:
   pgque upgrade --dry-run
-  pgque upgrade --show-sql > upgrade.sql    its transactions, for a DBA
+  pgque upgrade --show-sql > upgrade.sql    the transactions, for a DBA
   pgque upgrade`;
 
 /** Adds `--dry-run` and `--show-sql` to a command that changes the schema. */
 export function withDryRun(command: Command): Command {
   return command
-    .option("--dry-run", "say what would be done, and do nothing")
-    .option("--show-sql", "print the SQL that would be run, and do nothing");
+    .option("--dry-run", "print the plan, and do nothing")
+    .option("--show-sql", "print the SQL of the plan, and do nothing");
 }
 
 /** The `install` command. */

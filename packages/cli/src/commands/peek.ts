@@ -15,8 +15,8 @@ interface Flags extends DatabaseFlags, JsonFlags {
 }
 
 const more = `
-Nothing is received, written or locked. Without --consumer everything that is kept is shown, whoever has received it, the oldest
-first; with it what that consumer would receive next. What is delayed comes last, with the time at which it is due.
+Nothing is received, written or locked. Without --consumer all stored messages are shown, the oldest first, received or not. With
+it the next messages of that consumer are shown. Delayed messages come last, with their due time.
 
 Examples:
   pgque peek orders
@@ -41,9 +41,9 @@ export function peekCommand(): Command {
   return withDatabase(withJson(new Command("peek")))
     .description("Look at messages without receiving them.")
     .argument("<queue>")
-    .option("--consumer <name>", "what this one has not received, in its order")
-    .option("--limit <n>", "at most so many, up to 1000 (default: 10)", integer)
-    .option("--after <position>", "go on behind the last message of the page before")
+    .option("--consumer <name>", "messages that this consumer has not received, in its order")
+    .option("--limit <n>", "the most messages, up to 1000 (default: 10)", integer)
+    .option("--after <position>", "continue behind the last message of the previous page")
     .addHelpText("after", more)
     .action(peek);
 }

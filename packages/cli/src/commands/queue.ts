@@ -26,7 +26,7 @@ pgque queue COMMAND --help has more for each.`;
 /** The `queue` command. */
 export function queueCommand(): Command {
   const queue = new Command("queue")
-    .description("Create, look at, change, pause, empty and drop queues.")
+    .description("Create, show, change, pause, purge and drop queues.")
     .addHelpText("after", examples);
   for (const command of [create(), list(), show(), set(), ...pausing(), purge(), drop()]) queue.addCommand(command);
   return queue;
@@ -36,11 +36,11 @@ function create(): Command {
   return withDatabase(
     withJson(withSettings(new Command("create").argument("<queue>", "name: any Unicode, at most 57 bytes"))),
   )
-    .description("Create a queue. Does nothing when it is there, and says which settings are other than those named.")
+    .description("Create a queue. If it exists, it is left as it is, and different settings are reported.")
     .addHelpText(
       "after",
       `
-What is not set has the defaults that \`pgque queue show\` prints. A queue that is there is changed by \`pgque queue set\`.
+Other settings have their defaults: \`pgque queue show\` prints them. \`pgque queue set\` changes an existing queue.
 
 Examples:
   pgque queue create orders
@@ -51,13 +51,13 @@ Examples:
         const { defineQueue } = await import("@pgque/client");
         return pgque.ensure(defineQueue(name, readSettings({ ...flags }) as object));
       });
-      const said = JSON.stringify(name);
+      const quoted = JSON.stringify(name);
       await printResult(
         flags,
         { queue: name, created, differences },
         created
-          ? `Created queue ${said}.`
-          : `Queue ${said} is there already. Its settings were left as they are${
+          ? `Created queue ${quoted}.`
+          : `Queue ${quoted} is there already. Its settings were left as they are${
               differences.length > 0
                 ? `: ${showDifferences(differences)}. \`pgque queue set ${shellWord(name)}\` changes them`
                 : ""
@@ -107,7 +107,7 @@ const consumerColumns: Column<ConsumerRecord>[] = [
 
 function show(): Command {
   return named("show")
-    .description("Show one queue: its state, settings, consumers, and what keeps its space.")
+    .description("Show one queue: its state, settings, consumers, and the segments that cannot be truncated.")
     .addHelpText(
       "after",
       `
@@ -145,12 +145,12 @@ Examples:
 
 function set(): Command {
   return withDatabase(withJson(withSettings(new Command("set").argument("<queue>"), { changing: true })))
-    .description("Change settings of a queue: all that are named, or none when one is wrong.")
+    .description("Change settings of a queue: all of them, or none when one is invalid.")
     .addHelpText(
       "after",
       `
-The value \`default\` takes a setting back. --partitions and --priorities can be raised, not set or lowered; --allow-expiry
-cannot be switched off.
+The value \`default\` resets a setting. --partitions and --priorities can be raised, not set or lowered. --allow-expiry cannot be
+switched off.
 
 Examples:
   pgque queue set orders --max-retries 10 --retention 1d
@@ -174,7 +174,7 @@ const pausing = (): Command[] =>
       "Let no consumer receive from a queue. What is in flight can be settled, and sends go on.",
       "  pgque queue pause orders\n  pgque consumer pause orders billing   only one of its consumers",
     ],
-    resume: ["Go on with what pause stopped, and wake idle workers.", "  pgque queue resume orders"],
+    resume: ["End a pause, and wake idle workers.", "  pgque queue resume orders"],
   });
 
 interface PurgeFlags extends Flags, ConfirmFlags {
@@ -183,8 +183,8 @@ interface PurgeFlags extends Flags, ConfirmFlags {
 
 function purge(): Command {
   return withYes(named("purge"))
-    .option("--consumer <name>", "only what this one has not received; others still get it")
-    .description("Throw away what no consumer has received or settled, and what is delayed. Dead letters stay.")
+    .option("--consumer <name>", "only the messages that this consumer has not received; other consumers keep them")
+    .description("Delete all messages that are not settled, delayed ones included. Dead letters stay.")
     .addHelpText(
       "after",
       `

@@ -14,9 +14,9 @@ interface Flags extends DatabaseFlags, JsonFlags {
 }
 
 const more = `
-Prints a message a line: when it was sent, id, type, payload. With --ack they are done once they are printed. Without, they are
-given back at once, without using an attempt, and are received again: by a worker, or by the next call. To look at messages
-without taking them from anybody use \`pgque peek\`.
+Prints a message a line: time of the send, id, type, payload. With --ack the messages are acked after they are printed. Without
+it they are released without using an attempt, and the next receive gets them again. \`pgque peek\` shows messages without
+receiving them.
 
 Examples:
   pgque receive orders
@@ -30,10 +30,10 @@ export function receiveCommand(): Command {
   )
     .description("Receive messages of a consumer and print them.")
     .argument("<queue>")
-    .option("--consumer <name>", "whose messages (default: default)")
-    .option("--limit <n>", "at most so many (default: 10)", integer)
-    .option("--lease <duration>", "how long they are kept from others while they are printed (default: 30s)", duration)
-    .option("--ack", "they are done; without: given back")
+    .option("--consumer <name>", "receive as this consumer (default: default)")
+    .option("--limit <n>", "the most messages (default: 10)", integer)
+    .option("--lease <duration>", "how long they are reserved while they are printed (default: 30s)", duration)
+    .option("--ack", "ack them after printing; without: release them")
     .addHelpText("after", more)
     .action(receive);
 }

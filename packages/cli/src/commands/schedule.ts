@@ -18,7 +18,7 @@ import { pauseAndResume } from "./pause-resume.ts";
 interface Flags extends DatabaseFlags, JsonFlags {}
 
 const examples = `
-A schedule sends its message at the times that a cron expression names. Workers of its queue run it, each time once.
+A schedule sends its message at the times of a cron expression. The workers of its queue run it, once for each time.
 
 Examples:
   pgque schedule set nightly reports "30 2 * * *" '{"kind": "daily"}' --time-zone Europe/Berlin
@@ -30,7 +30,7 @@ pgque schedule COMMAND --help has more for each.`;
 /** The `schedule` command. */
 export function scheduleCommand(): Command {
   const schedule = new Command("schedule")
-    .description("Set, look at, run, pause and remove schedules.")
+    .description("Set, list, run, pause and remove schedules.")
     .addHelpText("after", examples);
   for (const command of [set(), list(), next(), run(), ...pausing(), remove()]) schedule.addCommand(command);
   return schedule;
@@ -46,17 +46,21 @@ function set(): Command {
   return named("set")
     .argument("<queue>")
     .argument("<cron>", "five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly")
-    .argument("[payload]", "JSON that is sent every time", "null")
-    .option("--time-zone <zone>", "whose days and hours are meant: Europe/Berlin (default: UTC)")
+    .argument("[payload]", "JSON payload of the message", "null")
+    .option("--time-zone <zone>", "time zone of the cron expression: Europe/Berlin (default: UTC)")
     .option("--type <type>", "of the messages (default: default)")
     .option("--priority <n>", "of the messages, on a queue with --priorities", integer)
     .option("--key <key>", "of the messages, on a queue with --partitions")
-    .option("--catch-up <what>", "times that nobody run: skip, once, or how many of them (default: once)", readCatchUp)
-    .description("Create a schedule, or make the one of that name what is said here.")
+    .option(
+      "--catch-up <what>",
+      "times without a running worker: skip, once, or how many of them (default: once)",
+      readCatchUp,
+    )
+    .description("Create or replace a schedule.")
     .addHelpText(
       "after",
       `
-What is not named takes its default. One that is paused stays so.
+Other settings have their defaults. A paused schedule stays paused.
 
 Examples:
   pgque schedule set nightly reports "30 2 * * *" '{"kind": "daily"}' --time-zone Europe/Berlin
@@ -126,7 +130,7 @@ interface NextRun {
 
 function next(): Command {
   return withDatabase(withJson(new Command("next").argument("[schedule]", "only of this schedule")))
-    .description("Show when schedules run next. Those that are paused do not.")
+    .description("Show the next runs of schedules that are not paused.")
     .option("--count <n>", "so many times (default: 5)", integer)
     .addHelpText("after", "\nExamples:\n  pgque schedule next\n  pgque schedule next nightly --count 30")
     .action(async (name: string | undefined, flags: NextFlags) => {
@@ -175,12 +179,12 @@ interface RunFlags extends Flags {
 
 function run(): Command {
   return named("run")
-    .description("Send the message of a schedule now, or for one of its times that was missed.")
+    .description("Send the message of a schedule now, or for an earlier time.")
     .option("--at <time>", "the time that it is for, at most a day ago (default: this second)", time)
     .addHelpText(
       "after",
       `
-What has been run for a time, by a worker or by hand, is not sent again for it: that is said, and no failure.
+A time runs once, by a worker or by hand: a second run sends nothing, reports that and exits with 0.
 
 Examples:
   pgque schedule run nightly
@@ -206,16 +210,13 @@ Examples:
 
 const pausing = (): Command[] =>
   pauseAndResume("schedules", named, {
-    pause: ["Keep a schedule, and let it not run.", "  pgque schedule pause nightly"],
-    resume: [
-      "Go on with what pause stopped. What becomes of the times in between says its --catch-up.",
-      "  pgque schedule resume nightly",
-    ],
+    pause: ["Keep a schedule, but do not run it.", "  pgque schedule pause nightly"],
+    resume: ["End a pause. The times in between follow --catch-up.", "  pgque schedule resume nightly"],
   });
 
 function remove(): Command {
   return withYes(named("remove").alias("rm"))
-    .description("Remove a schedule. What it has sent stays.")
+    .description("Remove a schedule. Its messages stay.")
     .addHelpText("after", "\nExamples:\n  pgque schedule remove nightly\n  pgque schedule remove nightly --yes")
     .action(async (name: string, flags: Flags & ConfirmFlags) => {
       await withPgque(flags, "admin", async ({ schedules }) => {

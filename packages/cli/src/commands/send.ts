@@ -22,16 +22,18 @@ interface Flags extends InputFlags {
 }
 
 const more = `
-A payload is JSON. Many are sent as JSON lines, one message a line, from a file or from standard input, as they come: in
-statements of up to a thousand, each of which is there or not as a whole. When one line is wrong, or the database fails, it says
-how many were sent and where to go on: --from-line. So it does on Ctrl-C, with exit code 130. Blank lines are passed over.
+A payload is JSON. Standard input and files have one message a line. They are sent as they are read, in statements of up to
+1000 messages, each of which is stored completely or not at all. Blank lines are skipped.
+
+When a line is invalid, or the database fails, the error says how many messages were sent and the line to continue with:
+--from-line. So does Ctrl-C, with exit code 130.
 
 Examples:
   pgque send orders '{"orderId": 42}'
   pgque send orders '{"orderId": 43}' --delay 5m --dedupe-key order-43 --header tenant=acme
   pgque send orders --file orders.jsonl
   jq -c '.orders[]' export.json | pgque send orders --type imported
-  pgque send orders --file orders.jsonl --from-line 2001   go on where it stopped`;
+  pgque send orders --file orders.jsonl --from-line 2001   continue after a failure`;
 
 /** The `send` command. */
 export function sendCommand(): Command {
@@ -41,22 +43,15 @@ export function sendCommand(): Command {
       .argument("<queue>")
       .argument("[payload]", "one message, as JSON; without: JSON lines")
       .option("--file <file>", "JSON lines, one message each; - is standard input")
-      .option("--from-line <n>", "begin with this line of the input (default: 1)", integer)
-      .option("--type <type>", "what kind of message it is (default: default)")
-      .option("--priority <n>", "higher ones are received first, on a queue with --priorities", integer)
-      .option("--key <key>", "messages of one key in order, on a queue with --partitions")
+      .option("--from-line <n>", "first line of the input to send (default: 1)", integer)
+      .option("--type <type>", "type of the message (default: default)")
+      .option("--priority <n>", "on a queue with --priorities: higher ones are received first", integer)
+      .option("--key <key>", "on a queue with --partitions: messages of one key stay in order")
       .option("--delay <duration>", "deliver it after this time: 30s, 5m, 2h, 1d", duration)
       .option("--at <time>", "deliver it at this time: 2026-01-31T12:00:00Z", time)
-      .option(
-        "--dedupe-key <key>",
-        "of the messages with one key the first is sent, the others are answered with its id",
-      )
-      .option("--dedupe-ttl <duration>", "how long that key counts (default: 1d)", duration)
-      .option(
-        "--header <name=value>",
-        "travels beside the payload; a value that is JSON is sent as such. May be repeated",
-        header,
-      )
+      .option("--dedupe-key <key>", "only the first message with this key is sent; later sends return its id")
+      .option("--dedupe-ttl <duration>", "how long the key is remembered (default: 1d)", duration)
+      .option("--header <name=value>", "a header beside the payload; a JSON value stays JSON (repeatable)", header)
       .option("--expires <when>", "do not deliver it after this time: 2h, 2026-01-31T12:00:00Z", durationOrTime),
   )
     .addHelpText("after", more)

@@ -2,7 +2,7 @@ import { Command } from "commander";
 import { configOption, schemaOption } from "../connection.ts";
 
 const more = `
-Connects to nothing. The script is one transaction and fails where Pgque is installed already.
+Connects to nothing. The script is one transaction. It fails where Pgque is installed already.
 
 Examples:
   pgque sql > migrations/0042_pgque.sql

@@ -33,7 +33,7 @@ Examples:
 /** The `status` command. */
 export function statusCommand(): Command {
   return withJson(withDatabase(new Command("status")))
-    .description("Say which version is installed, with its roles and queues.")
+    .description("Show the installed version, its roles and its queues.")
     .addHelpText("after", more)
     .action(status);
 }

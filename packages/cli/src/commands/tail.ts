@@ -17,12 +17,12 @@ interface Flags extends DatabaseFlags, JsonFlags {
 }
 
 const more = `
-A message a line: when it was sent, id, type, payload. Nothing is received, written or locked: consumers go on as if nobody looked. Retries
-are not shown, they are one consumer's; a delayed message is once it is due. With -f Ctrl-C ends it, with exit code 0; when the database
-goes away it goes on once that is back.
+Prints a message a line: time of the send, id, type, payload. Nothing is received, written or locked, and consumers are not
+affected. Retries belong to one consumer and are not shown. A delayed message is shown when it is due. With -f Ctrl-C ends it
+with exit code 0. After an outage of the database it continues.
 
-What all consumers were done with and was truncated before it was looked at is not shown: not within half a minute of being sent, unless
---rotation-min-interval of the queue is less.
+Messages that all consumers have settled may be truncated before tail reads them: not within 30 s of the send, unless the queue's
+--rotation-min-interval is less.
 
 Examples:
   pgque tail orders
@@ -34,12 +34,12 @@ const most = 1000;
 /** The `tail` command. */
 export function tailCommand(): Command {
   return withDatabase(withJson(new Command("tail"), "print JSON lines for programs: ids are strings, times ISO 8601"))
-    .description("Print the last messages of a queue, and go on with new ones as they are sent.")
+    .description("Print the last messages of a queue, and new ones as they are sent.")
     .argument("<queue>")
-    .option("-f, --follow", "go on with what is sent from now on")
-    .option("-n, --lines <n>", `begin with so many of the last messages, up to ${most} (default: 10)`, integer)
+    .option("-f, --follow", "print new messages as they are sent")
+    .option("-n, --lines <n>", `how many of the last messages, up to ${most} (default: 10)`, integer)
     .option("--type <type>", "only messages of this type")
-    .option("--interval <duration>", "how often to look when nothing comes (default: 500ms)", interval)
+    .option("--interval <duration>", "poll interval while nothing is sent (default: 500ms)", interval)
     .addHelpText("after", more)
     .action(tail);
 }
@@ -58,7 +58,7 @@ async function tail(queue: string, flags: Flags): Promise<void> {
         ({ messages: page, position } = await messages.tail(queue, { after: position, max: most }));
         outage.over();
       } catch (error) {
-        outage.tell(error);
+        outage.report(error);
         page = [];
       }
       await print(page);
@@ -72,7 +72,7 @@ class Outage {
   #isTold = false;
 
   /** Once for each outage. Throws what no waiting fixes. */
-  tell(error: unknown): void {
+  report(error: unknown): void {
     const { code, message } = error as { code?: unknown; message: string };
     if (code !== "CONNECTION_LOST" && code !== "DATABASE_UNREACHABLE") throw error;
     if (!this.#isTold) process.stderr.write(`${message}; will try again\n`);

@@ -32,25 +32,27 @@ const sortKeys = {
 } as const;
 
 const more = `
-A line for each consumer of each queue:
-
+One line for each consumer of each queue:
   depth      messages that can be received
-  in/s       came into the queue, on average since its current segment began
-  out/s      the consumer received, in the last minute
-  in flight  received and not settled
-  lag        how long ago the oldest message was sent that can be received
-  waiting    retries and delayed messages of the queue that wait for their time
+  in/s       messages sent to the queue, on average since its current segment began
+  out/s      messages that the consumer received, in the last minute
+  in flight  messages received and not settled
+  lag        age of the oldest message that can be received
+  waiting    retries and delayed messages of the queue
   dead       dead letters of the queue
   size       on disk, without indexes
 
-Above them: who holds back the xmin horizon most. Keys: q quits, r reverses the order, others sort as the last line says.
+The line above them names the oldest holder of the xmin horizon. Keys: q quits, r reverses the order, others sort as the last
+line shows.
 
-A refresh is one query, in a read-only transaction: queue_status, consumer_status (which estimates depths above 10,000, shown with ≈), and the
-catalog views of the horizon. The server rests for as long as it took at least. One that takes longer than --timeout is cancelled, since it would
-hold the horizon itself; where the server does not even say that, the screen does, and it connects again. It needs the role SCHEMA_viewer.
+A refresh is one query in a read-only transaction: queue_status, consumer_status (which estimates depths above 10,000, shown
+with ≈), and the catalog views of the horizon. The next refresh waits at least as long as the last one took. A refresh that takes
+longer than --timeout is cancelled, since it would hold the horizon itself. Top then connects again. It needs the role SCHEMA_viewer.
 
-Where the output is no terminal, or with --once, it prints one snapshot and ends; with --json an object, or without --once a line at each
-interval, and says on standard error when there is no answer. NO_COLOR is respected. Exit codes: 0 done, told to stop or q, 1 failed, 2 wrong usage.
+Without a terminal, or with --once, it prints one snapshot and exits. With --json it prints an object, or without --once a line
+at each interval; a failed refresh is reported on standard error. NO_COLOR is respected.
+
+Exit codes: 0 done, stopped or quit; 1 failed; 2 wrong usage.
 
 Examples:
   pgque top
@@ -101,12 +103,12 @@ async function printLines(connection: Connection, intervalMs: number, over: Abor
   while (!over.aborted) {
     if (snapshot !== undefined) await printLine(json(snapshot, 0));
     await pause(intervalMs, undefined, { signal: over }).catch(() => undefined);
-    if (!over.aborted) snapshot = await lookAgain(connection, over);
+    if (!over.aborted) snapshot = await retrySnapshot(connection, over);
   }
 }
 
 /** As at a terminal: what has worked before is tried again. */
-async function lookAgain(connection: Connection, over: AbortSignal): Promise<Snapshot | undefined> {
+async function retrySnapshot(connection: Connection, over: AbortSignal): Promise<Snapshot | undefined> {
   try {
     return await connection.look();
   } catch (error) {

@@ -9,7 +9,7 @@ import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 interface Flags extends DatabaseFlags, ConfirmFlags, DryFlags {}
 
 const more = `
-Drops the schema with every queue, consumer and message in it, received or not. Says what that is, and asks.
+Drops the schema with every queue, consumer and message in it. Lists them, and asks for confirmation.
 
 Examples:
   pgque uninstall --dry-run                 what would go

@@ -10,18 +10,18 @@ interface Flags extends DatabaseFlags, JsonFlags {
 }
 
 const more = `
-Compares functions with their bodies, tables with their storage options, columns, constraints, indexes, sequences, types, rules, owners and
-rights; and of each queue its tables and segments, its sequences, the functions generated for it, and what grant_queue has given.
+Compares functions with their bodies, tables with their storage options, columns, constraints, indexes, sequences, types, rules,
+owners and privileges; and for each queue its tables, segments, sequences, generated functions and grants.
 
-Changes nothing: the schema is renamed, installed anew, read and all of it rolled back, which nobody sees. Senders and receivers wait for
-none of it; creating a queue and maintenance wait until it is over. It leaves some hundred dead rows in the system catalogs. It needs the
-schema's owner, with CREATE on the database, or a superuser.
+Changes nothing: one transaction renames the schema, installs it anew, reads both and rolls back. Senders and receivers are not
+blocked. Creating a queue and maintenance wait until it is over. It leaves some hundred dead rows in the system catalogs. It needs
+the schema's owner with CREATE on the database, or a superuser.
 
-Exit codes: 0 nothing differs, 1 something does, or it could not be compared.
+Exit codes: 0 no difference; 1 a difference, or the comparison failed.
 
 Examples:
   pgque validate
-  pgque validate --show-sql               with what is expected and what is there
+  pgque validate --show-sql               with both definitions
   pgque validate --json | jq '.[].name'`;
 
 /** By SQLSTATE. */
@@ -34,8 +34,8 @@ const needsOf: Record<string, string> = {
 /** The `validate` command. */
 export function validateCommand(): Command {
   return withJson(withDatabase(new Command("validate")))
-    .description("Say whether the schema is exactly what this version installs.")
-    .option("--show-sql", "print what is expected and what is there, of all that differs")
+    .description("Compare the schema with the one that this version installs.")
+    .option("--show-sql", "print the expected and the found definition of each difference")
     .addHelpText("after", more)
     .action(validate);
 }

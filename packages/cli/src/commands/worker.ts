@@ -7,7 +7,7 @@ import type { LoadedTask } from "../worker/load-tasks.ts";
 import { type LogFlags, logFormats, logLevels, workerLog } from "../worker/log.ts";
 import type { Logger, Worker } from "@pgque/worker";
 import type { Fleet } from "../worker/fleet.ts";
-import type { Probed } from "../worker/probes.ts";
+import type { Monitored } from "../worker/probes.ts";
 
 interface Flags extends DatabaseFlags, LogFlags {
   /** From the configuration; the argument counts for more. */
@@ -24,8 +24,9 @@ interface Flags extends DatabaseFlags, LogFlags {
 }
 
 const more = `
-Each file in the folder is a task and serves the queue named like it, so tasks/orders.ts serves "orders". TypeScript runs as
-it is, with type annotations only (no enum, no namespace). A file exports a function by default:
+Each file of the folder is a task and serves the queue of its name: tasks/orders.ts serves "orders". Files whose names begin
+with "_", tests and folders below are no tasks. TypeScript runs as it is, with type annotations only (no enum, no namespace).
+A file exports a function by default:
 
   export default async (message, { signal, log, attempt }) => {
     await charge(message.payload.orderId, { signal });
@@ -36,33 +37,33 @@ or an object, for a typed queue and the options of a worker (concurrency, consum
   import { defineTask } from "pgque";
   export default defineTask({ queue: orders, concurrency: 50, handler: async ({ payload }) => { … } });
 
-A crontab has a line for each schedule, as graphile-worker's has: <time> <queue> [?options] [payload]. They are set when the worker
-starts, which needs the role <schema>_admin unless they are in the database just like that.
+A message whose handler throws is tried again later.
+
+A crontab has one schedule a line, as graphile-worker's has: <time> <queue> [?options] [payload]. The worker sets the schedules
+when it starts. This needs the role <schema>_admin, unless the database has the same schedules already.
 
   0 3 * * MON-FRI   reports   ?id=nightly&timeZone=Europe/Berlin   {"kind": "daily"}
 
-What a handler throws has its message tried again after a while. Files that begin with "_", tests and folders are not tasks.
-
-Options may be in pgque.config.ts, by their names in camel case; the environment counts for more than the file, and what is given here for
-more than both:
+Options may be in pgque.config.ts, by their names in camel case. The environment overrides the file, and the command line
+overrides both:
 
   import { defineConfig } from "pgque";
   export default defineConfig({ folder: "tasks", concurrency: 20, metricsPort: 9090 });
 
---once works off what is there, also what handlers send to each other's queues, and exits: with 1 when a message failed for good and is
-a dead letter now. What is to be tried again later, and what is delayed, is left for later. It serves no metrics.
+--once drains the queues and exits, messages that handlers send to each other's queues included. It exits with 1 when a message
+became a dead letter. Retries and delayed messages are left for later. It serves no metrics.
 
---watch runs the files as they are: when one changes, workers with the new handlers start, then the old ones stop, and their handlers finish.
-While a file does not load the old handlers go on. For development: each change keeps some memory.
+--watch loads the files again when one changes. Workers with the new handlers start, then the old ones stop, and their handlers
+finish. While a file does not load, the old handlers go on. This is for development: each change keeps some memory.
 
---metrics-port serves /metrics for Prometheus; /healthz, 503 when only a restart helps; /readyz, 503 with the reasons when it is starting,
-stopping, or without the database for 10 s.
+--metrics-port serves /metrics for Prometheus, /healthz and /readyz. /healthz answers 503 when only a restart helps. /readyz
+answers 503, with the reasons, while the worker starts or stops, or after 10 s without the database.
 
-SIGTERM or Ctrl-C: receives no more, waits for the handlers under way (30 s), exits with 0. Once more: handlers are aborted, what they have
-in hand is given back, exits with 1. A third time: exits at once with 1.
+The first SIGTERM or Ctrl-C stops receiving, waits for running handlers (30 s) and exits with 0. The second one aborts handlers,
+releases their messages and exits with 1. The third one exits immediately with 1.
 
-A task that does not load, a crontab or a configuration that is wrong: says where, starts nothing, changes nothing and exits with 2; with 1
-when a file throws, which may pass.
+A task, crontab or configuration that is wrong changes nothing: the error names its place, and the exit code is 2. It is 1 when
+a file throws, which may pass.
 
 Examples:
   pgque worker tasks/
@@ -75,7 +76,7 @@ Examples:
 /** The `worker` command. */
 export function workerCommand(): Command {
   return withDatabase(new Command("worker"))
-    .description("Run the handlers in a folder until told to stop.")
+    .description("Run the handlers of a folder until stopped.")
     .argument("[folder]", "folder of task files; may be in pgque.config.ts instead")
     .addOption(
       new Option("--queue <name>", "serve this queue alone; may be given several times (default: all of the tasks)")
@@ -86,15 +87,15 @@ export function workerCommand(): Command {
       new Option("--consumer <name>", "the consumer of tasks that name none").argParser(name).env("PGQUE_CONSUMER"),
     )
     .addOption(
-      new Option("--concurrency <n>", "handlers at once, of each task that does not say (default: 10)")
+      new Option("--concurrency <n>", "concurrent handlers of each task that sets none (default: 10)")
         .argParser(concurrency)
         .env("PGQUE_CONCURRENCY"),
     )
     .addOption(
       new Option("--crontab <file>", "file of schedules to set, for queues that the tasks serve").env("PGQUE_CRONTAB"),
     )
-    .addOption(new Option("--once", "work off what is there, and exit").conflicts("watch"))
-    .option("--watch", "start anew when a file of the folder changes")
+    .addOption(new Option("--once", "drain the queues, and exit").conflicts("watch"))
+    .option("--watch", "restart the handlers when a file of the folder changes")
     .addOption(
       new Option("--metrics-port <port>", "serve /metrics, /healthz and /readyz; 0: any free port, which is logged")
         .argParser(port)
@@ -103,7 +104,7 @@ export function workerCommand(): Command {
     .addOption(
       new Option("--metrics-host <address>", "the address to listen at").default("127.0.0.1").env("PGQUE_METRICS_HOST"),
     )
-    .option("--metrics-queues", "also ask, at each scrape, how far consumers are; one worker that does is enough")
+    .option("--metrics-queues", "also report the progress of consumers at each scrape; enough in one worker")
     .addOption(
       new Option("--log-level <level>", "the least that is logged")
         .choices(logLevels)
@@ -159,7 +160,7 @@ async function run(
 ): Promise<void> {
   const [{ Service }, collect] = await Promise.all([import("../worker/service.ts"), collector(flags)]);
   const service = new Service(log, collect);
-  const probes = await serveProbes(flags, () => service.probed, log);
+  const probes = await serveProbes(flags, () => service.monitored, log);
   const over = new AbortController();
   try {
     const signals = stopSignals();
@@ -173,7 +174,7 @@ async function run(
   }
 }
 
-async function collector(flags: Flags): Promise<(workers: readonly Worker[]) => Probed | undefined> {
+async function collector(flags: Flags): Promise<(workers: readonly Worker[]) => Monitored | undefined> {
   if (flags.metricsPort === undefined) return () => undefined;
   const [{ Registry }, { collectMetrics }] = await Promise.all([
     import("prom-client"),
@@ -188,12 +189,12 @@ async function collector(flags: Flags): Promise<(workers: readonly Worker[]) => 
 
 async function serveProbes(
   { metricsPort, metricsHost }: Flags,
-  probed: () => Probed | undefined,
+  monitored: () => Monitored | undefined,
   log: Logger,
 ): Promise<import("../worker/probes.ts").Probes | undefined> {
   if (metricsPort === undefined) return undefined;
   const { serveProbes: serve } = await import("../worker/probes.ts");
-  const probes = await serve({ port: metricsPort, host: metricsHost }, probed);
+  const probes = await serve({ port: metricsPort, host: metricsHost }, monitored);
   log.info("serving /metrics, /healthz and /readyz", { url: probes.url });
   return probes;
 }

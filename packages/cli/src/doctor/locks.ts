@@ -19,7 +19,7 @@ export const locksCheck: Check = {
 
 const whys: Record<string, string> = {
   cursor: "the consumer receives nothing until it lets go, and its workers report no error",
-  maintain: "nobody maintains the queue: what crashed workers held does not come again, and no space is given back",
+  maintain: "the queue is not maintained: messages of crashed workers do not come again, and no space is reclaimed",
   subscribe: "nobody can subscribe to the queue, seek in it or purge it",
   idle: "the queue's workers cannot be woken, they poll, up to a second late; and every send notifies",
   registry: "no queue can be created, changed or dropped, none grows, and Pgque cannot be upgraded",
@@ -31,7 +31,7 @@ function lockFinding(lock: HeldLock, warnMs: number, literal: (text: string) => 
   return {
     severity: severityOf(heldMs, warnMs),
     found: `${describeLock(lock)} for ${showAge(heldMs)}`,
-    why: whys[purpose] ?? "the space that this part of maintenance gives back is not given back",
+    why: whys[purpose] ?? "the space that this part of maintenance reclaims is not reclaimed",
     fix:
       pid === null
         ? [`rollback prepared ${literal(preparedTransaction ?? "")}`]

@@ -51,8 +51,8 @@ export const maintenanceCheck: Check = {
     const [status] = rows;
     if (status === undefined) return [];
     return [
-      homeFinding(status.is_same_cluster, quoted),
-      seenFinding(status, quoted),
+      clusterFinding(status.is_same_cluster, quoted),
+      maintainFinding(status, quoted),
       ...(status.behind_ms === null ? [] : [clockFinding(status.behind_ms)]),
       ...(status.overdue_ms === null ? [] : [overdueFinding(status.overdue_ms, quoted)]),
       ...lost.map((of) => lostFinding(of.queue_name, of.consumer, of.batches, of.lost_ms, quoted)),
@@ -61,7 +61,7 @@ export const maintenanceCheck: Check = {
   },
 };
 
-function homeFinding(isSameCluster: boolean, quoted: string): Finding {
+function clusterFinding(isSameCluster: boolean, quoted: string): Finding {
   if (isSameCluster) return ok("the stored transaction ids are this cluster's");
   return {
     severity: "problem",
@@ -71,7 +71,7 @@ function homeFinding(isSameCluster: boolean, quoted: string): Finding {
   };
 }
 
-function seenFinding({ unseen_ms, workers, queues }: Status, quoted: string): Finding {
+function maintainFinding({ unseen_ms, workers, queues }: Status, quoted: string): Finding {
   const alive = `${workers} ${workers === 1 ? "worker is" : "workers are"} alive`;
   if (queues === 0) return ok("there is no queue to maintain");
   // the trace may be as old as its period although somebody was here a moment ago
@@ -80,7 +80,7 @@ function seenFinding({ unseen_ms, workers, queues }: Status, quoted: string): Fi
   return {
     severity: severityOf(unseenMs, tracePeriodMs),
     found: `nobody has called maintain for ${showAge(unseenMs)}; ${alive}`,
-    why: "delayed messages and retries are not delivered, dead workers keep their messages, and no space is given back",
+    why: "delayed messages and retries are not delivered, dead workers keep their messages, and no space is reclaimed",
     fix: [
       "-- run a worker, or schedule this every second (pg_cron, or any scheduler):",
       `call ${quoted}.maintain_all()`,
@@ -113,7 +113,7 @@ function overdueFinding(overdueMs: number, quoted: string): Finding {
 function lostFinding(queue: string, consumer: string, batches: number, lostMs: number, quoted: string): Finding {
   const whose = `consumer ${JSON.stringify(consumer)} of queue ${JSON.stringify(queue)}`;
   const severity = severityOf(lostMs, overdueMsMax);
-  if (severity === "ok") return ok(`${whose}: a worker died, what it held is about to be given back`);
+  if (severity === "ok") return ok(`${whose}: a worker died, its messages are about to be requeued`);
   return {
     severity,
     found: `${whose}: ${batches} ${batches === 1 ? "batch" : "batches"} of dead workers, the first for ${showAge(lostMs)}`,

@@ -28,7 +28,7 @@ export const rotationCheck: Check = {
       row.blockers.map((blocker) => blockerFinding(row, blocker, { client, quoted, lagMs })),
     );
     const worse = findings.filter(({ severity }) => severity !== "ok");
-    return worse.length > 0 ? worse : [ok("every queue gives its space back")];
+    return worse.length > 0 ? worse : [ok("every queue reclaims its space")];
   },
 };
 

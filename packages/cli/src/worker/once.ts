@@ -4,7 +4,7 @@ import type { StopSignals } from "../signals.ts";
 import type { Fleet } from "./fleet.ts";
 
 /**
- * Works off what is there and says what became of it. What is to be tried again later is left for later.
+ * Drains the queues and logs the outcomes. Retries are left for later.
  *
  * @throws Error when a message became a dead letter, or when it was stopped before all was done
  */
@@ -14,14 +14,14 @@ export async function runOnce(fleet: Fleet, { first, second }: StopSignals, log:
   void second.then(() => fleet.force());
   try {
     const summary = await fleet.drain(stop.signal);
-    log.info("worked off", summary);
+    log.info("drained", summary);
     if (summary.dead > 0) {
       throw new Error(
         `${counted(summary.dead, "message")} failed for good and ${summary.dead === 1 ? "is a dead letter" : "are dead letters"}. ` +
           "pgque dlq list QUEUE shows why, pgque dlq redrive QUEUE sends them again",
       );
     }
-    if (stop.signal.aborted) throw new Error("stopped before all was worked off: what is left was given back");
+    if (stop.signal.aborted) throw new Error("stopped before the queues were drained: open messages were released");
   } finally {
     await fleet.stop();
   }

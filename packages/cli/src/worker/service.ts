@@ -1,7 +1,7 @@
 import type { Logger, Worker } from "@pgque/worker";
 import type { StopSignals } from "../signals.ts";
 import type { Fleet } from "./fleet.ts";
-import type { Probed } from "./probes.ts";
+import type { Monitored } from "./probes.ts";
 
 /** How long a stop may take that waits for nobody: a second each for handlers, for what they had in hand and for connections, and some more. */
 const forcedMs = 10_000;
@@ -9,7 +9,7 @@ const forcedMs = 10_000;
 /** Runs a fleet until it is told to stop, and may run another in its place. */
 export class Service {
   readonly #log: Logger;
-  readonly #collect: (workers: readonly Worker[]) => Probed | undefined;
+  readonly #collect: (workers: readonly Worker[]) => Monitored | undefined;
   /** Those that are not stopped yet: the one that serves, and those whose handlers finish. */
   readonly #fleets = new Set<Fleet>();
   #serving: Fleet | undefined;
@@ -17,10 +17,10 @@ export class Service {
   #isForced = false;
   #reloading: Promise<void> = Promise.resolve();
   /** What the fleet that serves is asked by probes. */
-  probed: Probed | undefined;
+  monitored: Monitored | undefined;
 
   /** `collect`: has the workers' events counted, called once for each fleet before it starts. */
-  constructor(log: Logger, collect: (workers: readonly Worker[]) => Probed | undefined) {
+  constructor(log: Logger, collect: (workers: readonly Worker[]) => Monitored | undefined) {
     this.#log = log;
     this.#collect = collect;
   }
@@ -31,8 +31,8 @@ export class Service {
    */
   async serve(fleet: Fleet): Promise<void> {
     const before = this.#serving;
-    const probed = this.#collect(fleet.workers);
-    this.probed ??= probed;
+    const monitored = this.#collect(fleet.workers);
+    this.monitored ??= monitored;
     this.#fleets.add(fleet);
     try {
       await fleet.start();
@@ -41,7 +41,7 @@ export class Service {
       throw error;
     }
     this.#serving = fleet;
-    this.probed = probed;
+    this.monitored = monitored;
     if (before !== undefined) void this.#end(before);
   }
 
@@ -60,7 +60,7 @@ export class Service {
     this.#log.info("stopping, a second signal aborts handlers", { signal });
     void second.then(() => this.#force());
     await this.stop();
-    if (this.#isForced) throw new Error("stopped without waiting for handlers: what they had in hand was given back");
+    if (this.#isForced) throw new Error("stopped without waiting for handlers: their messages were released");
   }
 
   /** Lets handlers finish. */
@@ -84,7 +84,7 @@ export class Service {
 
   #force(): void {
     this.#isForced = true;
-    this.#log.warn("handlers are aborted, a third signal ends at once");
+    this.#log.warn("handlers are aborted, a third signal exits immediately");
     for (const fleet of this.#fleets) fleet.force();
     // whatever does not come to its end
     setTimeout(() => process.exit(1), forcedMs).unref();
