@@ -76,19 +76,19 @@ export async function withClient<T>(flags: DatabaseFlags, work: (client: Client)
 export async function connect(config: ClientConfig, over?: AbortSignal): Promise<Client> {
   const client = new Client(config);
   client.on("error", () => undefined);
-  const hangUp = (): void => void client.connection.stream.destroy();
-  over?.addEventListener("abort", hangUp);
+  const disconnect = (): void => void client.connection.stream.destroy();
+  over?.addEventListener("abort", disconnect);
   try {
     await client.connect();
     return client;
   } catch (cause) {
-    hangUp();
+    disconnect();
     throw new Error(
       `could not connect to ${placeOf(client)}: ${explain(cause)}. Check that it runs and that the connection string names it`,
       { cause },
     );
   } finally {
-    over?.removeEventListener("abort", hangUp);
+    over?.removeEventListener("abort", disconnect);
   }
 }
 

@@ -8,7 +8,7 @@ import { shellWord } from "./output/text.ts";
 /** The role whose members may do what a command does: see "Roles" in docs/operations.md. */
 export type NeededRole = "viewer" | "reader" | "writer" | "admin";
 
-/** Connects a client, does some work with it and disconnects. Failures are told in the words of the command line. */
+/** Connects a client, does some work with it and disconnects. Failures are message in the words of the command line. */
 export async function withPgque<T>(
   flags: DatabaseFlags,
   needs: NeededRole,
@@ -21,7 +21,7 @@ export async function withPgque<T>(
   try {
     return await work(pgque);
   } catch (error) {
-    throw isPgqueError(error) ? inOurWords(error, flags, needs) : error;
+    throw isPgqueError(error) ? withCommandAdvice(error, flags, needs) : error;
   } finally {
     await pgque.close();
   }
@@ -31,37 +31,37 @@ export async function withPgque<T>(
 const aboutState = /^schedule not found| has consumers: | is in use\b| is not drained\b|^expected at most 16383 queues/;
 
 /** The same failure, with what to do about it here: the client's own hints speak of TypeScript. */
-function inOurWords(
+function withCommandAdvice(
   error: InstanceType<typeof import("@pgque/client").PgqueError>,
   flags: DatabaseFlags,
   needs: NeededRole,
 ): Error {
   const { code, hint, details } = error;
-  const said = hint === undefined ? error.message : error.message.slice(0, -`. ${hint}`.length);
+  const message = hint === undefined ? error.message : error.message.slice(0, -`. ${hint}`.length);
   const queue = shellWord(details.queue ?? "QUEUE");
   const again = (text: string): Error => new Error(redact(text));
   switch (code) {
     case "INVALID_OPTION":
-      return new UsageError((details.problems ?? [said]).map(asFlags).join("; "));
+      return new UsageError((details.problems ?? [message]).map(asFlags).join("; "));
     case "QUEUE_NOT_FOUND":
       return again(
-        `${said}. \`pgque queue list\` shows those that are there, \`pgque queue create ${queue}\` makes one`,
+        `${message}. \`pgque queue list\` shows those that are there, \`pgque queue create ${queue}\` makes one`,
       );
     case "CONSUMER_NOT_FOUND":
       return again(
-        `${said}. \`pgque consumer list ${queue}\` shows those that are there, ` +
+        `${message}. \`pgque consumer list ${queue}\` shows those that are there, ` +
           `\`pgque consumer add ${queue} ${shellWord(details.consumer ?? "CONSUMER")}\` makes one`,
       );
     case "INVALID_ARGUMENT": {
-      const told = redact(sqlAsFlags(error.message));
-      return aboutState.test(error.message) ? new Error(told) : new UsageError(told);
+      const inFlags = redact(sqlAsFlags(error.message));
+      return aboutState.test(error.message) ? new Error(inFlags) : new UsageError(inFlags);
     }
     case "ACCESS_DENIED":
       // a login that fails is another matter than a right that is missing
       if (details.sqlstate !== "42501") return error;
-      return again(`${said}. ${needsRole(flags.schema, needs)}`);
+      return again(`${message}. ${needsRole(flags.schema, needs)}`);
     case "SCHEMA_NOT_INSTALLED":
-      return again(`${said}. ${notInstalled}`);
+      return again(`${message}. ${notInstalled}`);
     default:
       return error;
   }

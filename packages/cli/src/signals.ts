@@ -37,7 +37,7 @@ export function stopSignals(): StopSignals {
   const { promise: second, resolve: resolveSecond } = Promise.withResolvers<NodeJS.Signals>();
   let calls = 0;
   let lastAt = Number.NEGATIVE_INFINITY;
-  const heard = (signal: NodeJS.Signals): void => {
+  const onSignal = (signal: NodeJS.Signals): void => {
     if (performance.now() - lastAt <= sameSignalMs) return;
     lastAt = performance.now();
     calls += 1;
@@ -45,7 +45,7 @@ export function stopSignals(): StopSignals {
     else if (calls === 2) resolveSecond(signal);
     else process.exit(1);
   };
-  for (const signal of graceful) process.on(signal, heard);
+  for (const signal of graceful) process.on(signal, onSignal);
   return { first, second };
 }
 

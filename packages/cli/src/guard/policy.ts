@@ -15,7 +15,7 @@ export interface Policy {
 }
 
 /** Why a transaction is left alone; undefined: it is not. */
-export function reasonToSpare({ ageMs, details }: Holder, policy: Policy): string | undefined {
+export function exemptionOf({ ageMs, details }: Holder, policy: Policy): string | undefined {
   const { user, application, query, isSuperuser, backendType } = details;
   if (ageMs === null) return "this role is not shown since when it runs";
   if (backendType !== "client backend") return "it is a process of the server, a subscription's say";

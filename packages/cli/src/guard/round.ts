@@ -3,7 +3,7 @@ import type { Client } from "pg";
 import type { Holder } from "../horizon/holder.ts";
 import { findTransactions } from "../horizon/holders.ts";
 import { showDuration } from "../output/duration.ts";
-import { nextSignal, type Policy, reasonToSpare } from "./policy.ts";
+import { nextSignal, type Policy, exemptionOf } from "./policy.ts";
 import { keyOf, type Signal, signalTransaction, targetOf } from "./target.ts";
 
 /** What has been done about a transaction. */
@@ -22,7 +22,7 @@ export class Rounds {
   readonly #log: Logger;
   readonly #server: string;
   #cases = new Map<string, Case>();
-  #isBlind = false;
+  #isHidden = false;
 
   constructor(server: string, policy: Policy, log: Logger) {
     this.#server = server;
@@ -37,11 +37,11 @@ export class Rounds {
    */
   async go(client: Client, { onlyKnown = false }: { onlyKnown?: boolean } = {}): Promise<boolean> {
     const holders = await findTransactions(client);
-    this.#sayWhetherBlind(holders);
+    this.#warnWhenHidden(holders);
     const seen = new Map<string, Case>();
     for (const holder of holders) {
       const target = targetOf(holder);
-      if (target === undefined || reasonToSpare(holder, this.#policy) !== undefined) continue;
+      if (target === undefined || exemptionOf(holder, this.#policy) !== undefined) continue;
       const key = keyOf(target);
       const known = this.#cases.get(key) ?? (onlyKnown ? undefined : this.#open(holder));
       if (known === undefined) continue;
@@ -105,9 +105,9 @@ export class Rounds {
   }
 
   /** Once: without the times it can do nothing, and a guard that does nothing must not look like one that has nothing to do. */
-  #sayWhetherBlind(holders: readonly Holder[]): void {
-    if (this.#isBlind || !holders.some(({ ageMs }) => ageMs === null)) return;
-    this.#isBlind = true;
+  #warnWhenHidden(holders: readonly Holder[]): void {
+    if (this.#isHidden || !holders.some(({ ageMs }) => ageMs === null)) return;
+    this.#isHidden = true;
     this.#log.error("other roles' transactions are hidden: grant pg_read_all_stats to the role that guards", {
       server: this.#server,
     });

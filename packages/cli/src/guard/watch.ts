@@ -67,21 +67,21 @@ async function withConnection(
   work: (client: Client) => Promise<void>,
 ): Promise<void> {
   const client = await connect({ ...config, application_name: "pgque guard", query_timeout: answerMs }, over);
-  const hangUp = (): void => void client.connection.stream.destroy();
-  over.addEventListener("abort", hangUp);
+  const disconnect = (): void => void client.connection.stream.destroy();
+  over.addEventListener("abort", disconnect);
   try {
-    await sayWhatItIs(client, nameOf(config), log);
-    if (policy.signal !== undefined) await checkRight(client, log);
+    await logServerRole(client, nameOf(config), log);
+    if (policy.signal !== undefined) await checkSignalRight(client, log);
     await work(client);
   } finally {
-    over.removeEventListener("abort", hangUp);
+    over.removeEventListener("abort", disconnect);
     // a server that does not answer does not say goodbye either
-    hangUp();
+    disconnect();
   }
 }
 
 /** A standby's transactions are somebody's business only while it reports them. */
-async function sayWhatItIs(client: Client, server: string, log: Logger): Promise<void> {
+async function logServerRole(client: Client, server: string, log: Logger): Promise<void> {
   const { rows } = await client.query<{ isStandby: boolean; reports: boolean }>(
     `select pg_is_in_recovery() as "isStandby", current_setting('hot_standby_feedback')::boolean as reports`,
   );
@@ -92,7 +92,7 @@ async function sayWhatItIs(client: Client, server: string, log: Logger): Promise
 }
 
 /** Says so when this role can end its own transactions alone. */
-async function checkRight(client: Client, log: Logger): Promise<void> {
+async function checkSignalRight(client: Client, log: Logger): Promise<void> {
   const { rows } = await client.query<{ may: boolean; role: string }>(
     "select pg_has_role('pg_signal_backend', 'usage') as may, quote_ident(current_user) as role",
   );

@@ -4,11 +4,11 @@ import { showBytes, showCount } from "../output/text.ts";
 
 /** A holder in one line: who it is, and for how long. */
 export function describeHolder(holder: Holder): string {
-  return `${whoHolds(holder)}, ${ageOf(holder)}${asides(holder)}`;
+  return `${holderName(holder)}, ${ageOf(holder)}${notes(holder)}`;
 }
 
 /** Who it is, in a few words. */
-export function whoHolds({ kind, name, details }: Holder): string {
+export function holderName({ kind, name, details }: Holder): string {
   switch (kind) {
     case "transaction":
       return `process ${name} (${[details["user"], details["application"]].filter(Boolean).join(", ") || "of another role"})`;
@@ -26,19 +26,19 @@ function ageOf({ kind, ageMs, ageTransactions }: Holder): string {
     : `${kind === "replication slot" ? "idle " : ""}for ${showAge(ageMs)}, ${transactions}`;
 }
 
-function asides({ kind, holds, isActive, details }: Holder): string {
-  const said: string[] = [];
+function notes({ kind, holds, isActive, details }: Holder): string {
+  const remarks: string[] = [];
   if (kind === "transaction" && details["state"] !== null) {
-    said.push(`${String(details["state"])}: ${firstLine(String(details["query"] ?? ""))}`);
+    remarks.push(`${String(details["state"])}: ${firstLine(String(details["query"] ?? ""))}`);
   }
-  if (kind === "prepared transaction") said.push(`of ${String(details["owner"])}`);
+  if (kind === "prepared transaction") remarks.push(`of ${String(details["owner"])}`);
   if (kind === "replication slot") {
-    said.push(String(details["type"]), isActive ? "in use" : "nobody reads it");
-    if (holds === "catalog") said.push("holds back the system catalog alone: user tables are vacuumed");
+    remarks.push(String(details["type"]), isActive ? "in use" : "nobody reads it");
+    if (holds === "catalog") remarks.push("holds back the system catalog alone: user tables are vacuumed");
     if (details["retainedWalBytes"] !== null)
-      said.push(`keeps ${showBytes(Number(details["retainedWalBytes"]))} of WAL`);
+      remarks.push(`keeps ${showBytes(Number(details["retainedWalBytes"]))} of WAL`);
   }
-  return said.length === 0 ? "" : ` (${said.join("; ")})`;
+  return remarks.length === 0 ? "" : ` (${remarks.join("; ")})`;
 }
 
 function firstLine(query: string): string {

@@ -50,9 +50,9 @@ export async function sendInput(queue: string, flags: InputFlags, options: SendS
     progress.stop();
     if (error instanceof UsageError && !sent.hasBegun) throw error;
     if (flags.json) await printResult(flags, { queue, sent: sent.messages, lastLine: sent.line || null }, "");
-    const told = `${(error as Error).message}. ${whereItStopped(sent, fromLine, error)}`;
-    if (error instanceof Stopped) throw new Stopped(told, error.signal);
-    throw error instanceof UsageError ? new UsageError(told) : new Error(told, { cause: error });
+    const message = `${(error as Error).message}. ${resumeHint(sent, fromLine, error)}`;
+    if (error instanceof Stopped) throw new Stopped(message, error.signal);
+    throw error instanceof UsageError ? new UsageError(message) : new Error(message, { cause: error });
   }
   progress.stop();
   await printResult(
@@ -82,7 +82,7 @@ async function send(
     sent.line = last?.number ?? sent.line;
     progress.update(bytes === null ? sent.messages : (last?.bytesRead ?? 0));
   };
-  // a line that is wrong is told after what came before it has been sent: how far one may go on then is certain
+  // a line that is wrong is message after what came before it has been sent: how far one may go on then is certain
   const wrong: { error?: unknown } = {};
   await pgque.sendStream(queue, payloads(stream, fromLine, sent, wrong), { ...options, onSent });
   if (wrong.error !== undefined) throw wrong.error;
@@ -115,7 +115,7 @@ function lineOf({ text, number }: Line): unknown {
   }
 }
 
-function whereItStopped({ messages, line, pending }: Sent, fromLine: number, error: unknown): string {
+function resumeHint({ messages, line, pending }: Sent, fromLine: number, error: unknown): string {
   const [next] = pending;
   const known =
     messages === 0 ? "Nothing was sent" : `Sent before: ${counted(messages, "message")}, lines ${fromLine} to ${line}`;

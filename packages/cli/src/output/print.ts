@@ -7,13 +7,13 @@ export interface JsonFlags {
 }
 
 /** Who read standard output does so no more, as `head` when it has enough. */
-export class ReaderGone extends Error {
-  override readonly name = "ReaderGone";
+export class OutputClosed extends Error {
+  override readonly name = "OutputClosed";
 }
 
 /** What standard output goes into does not take it: a disk that is full, say. */
-export class Unwritten extends Error {
-  override readonly name = "Unwritten";
+export class OutputFailed extends Error {
+  override readonly name = "OutputFailed";
 
   constructor(cause: Error) {
     super(`could not write all to standard output: ${cause.message}`, { cause });
@@ -23,7 +23,7 @@ export class Unwritten extends Error {
 /**
  * Writes a line, or several, to standard output; done when it is out.
  *
- * @throws ReaderGone, Unwritten
+ * @throws OutputClosed, OutputFailed
  */
 export function printLine(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -31,7 +31,7 @@ export function printLine(text: string): Promise<void> {
       if (!error) return resolve();
       // it closes after an error: what is written then fails by that alone
       const isGone = error.code === "EPIPE" || error.code === "ERR_STREAM_DESTROYED";
-      reject(isGone ? new ReaderGone("standard output is closed", { cause: error }) : new Unwritten(error));
+      reject(isGone ? new OutputClosed("standard output is closed", { cause: error }) : new OutputFailed(error));
     });
   });
 }

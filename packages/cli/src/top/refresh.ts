@@ -17,7 +17,7 @@ export interface RefreshOptions {
 }
 
 /** A look that takes this long is told of, and then as often. */
-const sayAfterMs = 1000;
+const reportAfterMs = 1000;
 
 /** It has worked all the time and then gave up; whatever else fails was no work. */
 const statementTimeout = "57014";
@@ -65,7 +65,7 @@ export async function refresh({ title, intervalMs, sort, look }: RefreshOptions,
     const waiting = setInterval(() => {
       view.footer = `no answer for ${showAge(performance.now() - started)}, still waiting`;
       draw();
-    }, sayAfterMs);
+    }, reportAfterMs);
     try {
       snapshot = await look();
       view.footer = keys;

@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import stringWidth from "string-width";
 import { sanitize } from "@pgque/client/redact";
-import { whoHolds } from "../horizon/describe.ts";
+import { holderName } from "../horizon/describe.ts";
 import { showAge } from "../output/duration.ts";
 import { showCount } from "../output/text.ts";
 import { columns, sorted } from "./columns.ts";
@@ -40,7 +40,7 @@ function horizonLine([oldest, ...others]: Snapshot["holders"]): string {
   if (oldest === undefined) return "horizon: nobody holds it";
   const age = oldest.ageMs === null ? "" : ` for ${showAge(oldest.ageMs)}`;
   const more = others.length === 0 ? "" : ", and others";
-  return `horizon: ${showCount(oldest.ageTransactions)} transactions back, held by ${whoHolds(oldest)}${age}${more}`;
+  return `horizon: ${showCount(oldest.ageTransactions)} transactions back, held by ${holderName(oldest)}${age}${more}`;
 }
 
 function table(lines: Snapshot["lines"], { sort, isReversed, width }: View): string[] {

@@ -64,8 +64,8 @@ const ownFiles = new URL("../", import.meta.url).href;
 /** Where JavaScript does not parse: an import does not say. */
 function placeByCheck(file: string): Promise<Place | undefined> {
   return new Promise((resolve) => {
-    execFile(process.execPath, ["--check", path.resolve(file)], (_error, _out, said) => {
-      const [, line] = /^.*?:(\d+)\n/.exec(said) ?? [];
+    execFile(process.execPath, ["--check", path.resolve(file)], (_error, _out, stderr) => {
+      const [, line] = /^.*?:(\d+)\n/.exec(stderr) ?? [];
       resolve(line === undefined ? undefined : { file: path.resolve(file), line });
     });
   });

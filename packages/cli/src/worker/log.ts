@@ -31,11 +31,11 @@ export async function workerLog(
     format === "pretty" ? await prettyOutput(write) : { write: (line) => write(sanitizeLines(line)) },
   );
   // what colors a line for people are control characters too: text of others is made harmless before, and begins no line of its own
-  const say: Say = format === "pretty" ? (text) => sanitize(redact(text)) : redact;
+  const escape: Escape = format === "pretty" ? (text) => sanitize(redact(text)) : redact;
   const line =
     (level: LogFlags["logLevel"]) =>
     (message: string, fields: Fields = {}): void => {
-      if (log.isLevelEnabled(level)) log[level](shown(fields, say), say(message));
+      if (log.isLevelEnabled(level)) log[level](shown(fields, escape), escape(message));
     };
   return { debug: line("debug"), info: line("info"), warn: line("warn"), error: line("error") };
 }
@@ -59,50 +59,52 @@ function fieldName(name: string): string {
 }
 
 /** A text without what it must not hold. */
-type Say = (text: string) => string;
+type Escape = (text: string) => string;
 
 /** What JSON can hold: ids as strings, since they may be larger than its numbers; errors with their causes and where they come from. */
-function shown(fields: Fields, say: Say): Fields {
-  return Object.fromEntries(Object.entries(fields).map(([name, value]) => [say(fieldName(name)), plain(value, say)]));
+function shown(fields: Fields, escape: Escape): Fields {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [escape(fieldName(name)), plain(value, escape)]),
+  );
 }
 
-function plain(value: unknown, say: Say): unknown {
+function plain(value: unknown, escape: Escape): unknown {
   if (typeof value === "object" && value !== null && !(value instanceof Error)) {
     try {
-      return named(JSON.parse(JSON.stringify(value, (_, one: unknown) => scalar(one, say))), say);
+      return named(JSON.parse(JSON.stringify(value, (_, one: unknown) => scalar(one, escape))), escape);
     } catch {
       // it holds itself, or will not be read
-      return say(inspect(value));
+      return escape(inspect(value));
     }
   }
-  return scalar(value, say);
+  return scalar(value, escape);
 }
 
 /** A payload that a handler logs has keys of others, too. */
-function named(json: unknown, say: Say): unknown {
+function named(json: unknown, escape: Escape): unknown {
   if (typeof json !== "object" || json === null) return json;
-  if (Array.isArray(json)) return json.map((part: unknown) => named(part, say));
-  return Object.fromEntries(Object.entries(json).map(([name, value]) => [say(name), named(value, say)]));
+  if (Array.isArray(json)) return json.map((part: unknown) => named(part, escape));
+  return Object.fromEntries(Object.entries(json).map(([name, value]) => [escape(name), named(value, escape)]));
 }
 
-function scalar(value: unknown, say: Say): unknown {
+function scalar(value: unknown, escape: Escape): unknown {
   if (typeof value === "bigint") return String(value);
-  if (typeof value === "string") return say(value);
+  if (typeof value === "string") return escape(value);
   if (!(value instanceof Error)) return value;
   const { code, name } = value as { code?: unknown; name: unknown };
   return {
-    type: typeof name === "string" ? say(name) : "Error",
-    message: say(explain(value, "; because: ")),
-    code: plain(code, say),
-    stack: framesOf(value, say),
+    type: typeof name === "string" ? escape(name) : "Error",
+    message: escape(explain(value, "; because: ")),
+    code: plain(code, escape),
+    stack: framesOf(value, escape),
   };
 }
 
 /** Where an error comes from, a line for each call: its message, which others may have written, stands elsewhere. */
-function framesOf({ stack = "" }: Error, say: Say): string {
+function framesOf({ stack = "" }: Error, escape: Escape): string {
   return stack
     .split("\n")
     .filter((line) => /^\s+at /.test(line))
-    .map(say)
+    .map(escape)
     .join("\n");
 }

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import type { Registry } from "prom-client";
 import type { Worker } from "@pgque/worker";
 
-/** What is probed and scraped just now; watching replaces it. */
-export interface Probed {
+/** What is monitored and scraped just now; watching replaces it. */
+export interface Monitored {
   workers: readonly Worker[];
   registry: Registry;
 }
@@ -20,17 +20,17 @@ export interface Probes {
 /**
  * Listens before any worker starts, so that a port in use stops the command before it receives.
  *
- * @param probed asked with every request; undefined while nothing has been loaded
+ * @param monitored asked with every request; undefined while nothing has been loaded
  * @throws Error when the port is in use or the address is not this machine's
  */
 export async function serveProbes(
   { port, host }: { port: number; host: string },
-  probed: () => Probed | undefined,
+  monitored: () => Monitored | undefined,
 ): Promise<Probes> {
   const server = createServer((request, response) => {
     // whatever was asked for: a request must not end the process
     const [path = ""] = (request.url ?? "").split("?", 1);
-    answer(response, request.method ?? "", path, probed()).catch((error: unknown) => {
+    answer(response, request.method ?? "", path, monitored()).catch((error: unknown) => {
       if (!response.headersSent) response.writeHead(500, { "content-type": "text/plain; charset=utf-8" });
       response.end(`${String(error)}\n`);
     });
@@ -49,25 +49,25 @@ async function answer(
   response: ServerResponse,
   method: string,
   path: string,
-  probed: Probed | undefined,
+  monitored: Monitored | undefined,
 ): Promise<void> {
   const reply = (status: number, text: string, type = "text/plain; charset=utf-8"): void =>
     void response.writeHead(status, { "content-type": type }).end(text);
   if (method !== "GET" && method !== "HEAD") return reply(405, "expected GET\n");
-  if (path === "/healthz") return verdict(reply, probed, "isLive");
-  if (path === "/readyz") return verdict(reply, probed, "isReady");
+  if (path === "/healthz") return verdict(reply, monitored, "isLive");
+  if (path === "/readyz") return verdict(reply, monitored, "isReady");
   if (path !== "/metrics") return reply(404, "expected /metrics, /healthz or /readyz\n");
-  if (probed === undefined) return reply(503, "it is starting\n");
-  reply(200, await probed.registry.metrics(), probed.registry.contentType);
+  if (monitored === undefined) return reply(503, "it is starting\n");
+  reply(200, await monitored.registry.metrics(), monitored.registry.contentType);
 }
 
 function verdict(
   reply: (status: number, text: string) => void,
-  probed: Probed | undefined,
+  monitored: Monitored | undefined,
   what: "isLive" | "isReady",
 ): void {
-  if (probed === undefined) return what === "isLive" ? reply(200, "ok\n") : reply(503, "it is starting\n");
-  const bad = probed.workers.map((worker) => worker.health()).filter((health) => !health[what]);
+  if (monitored === undefined) return what === "isLive" ? reply(200, "ok\n") : reply(503, "it is starting\n");
+  const bad = monitored.workers.map((worker) => worker.health()).filter((health) => !health[what]);
   const lines = bad.flatMap(({ queue, consumer, reasons }) =>
     reasons.map((reason) => `queue ${queue}, consumer ${consumer}: ${reason}\n`),
   );
