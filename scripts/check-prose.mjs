@@ -58,16 +58,12 @@ const made = new Set(["docs/cli.md"]);
 const later = new Set(
   [
     "CHANGELOG",
-
     "bench/README",
     "docs/guarantees",
     "docs/migrating-from-graphile-worker",
     "docs/migrating-from-pg-boss",
     "docs/migrating",
     "docs/observability",
-    "docs/operations",
-    "docs/queues",
-    "docs/schedules",
     "docs/testing",
     "docs/transactions",
     "packages/client/README",
