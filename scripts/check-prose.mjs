@@ -59,13 +59,11 @@ const later = new Set(
   [
     "CHANGELOG",
     "bench/README",
-    "docs/guarantees",
+
     "docs/migrating-from-graphile-worker",
     "docs/migrating-from-pg-boss",
     "docs/migrating",
-    "docs/observability",
-    "docs/testing",
-    "docs/transactions",
+
     "packages/client/README",
     "packages/worker/README",
     "sql/README",

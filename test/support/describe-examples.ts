@@ -94,9 +94,9 @@ export function describeExamples(node: string, version: string): void {
       });
     });
 
-    test("the example of the page on seeing a worker is probed and scraped", async () => {
+    test("the example of the page on observability is probed and scraped", async () => {
       await using database = await freshDatabase();
-      const { child, output, closed } = run("seeing.ts", database.url);
+      const { child, output, closed } = run("observability.ts", database.url);
       const lines = (): string[] => output.text.trim().split("\n");
       await until(
         () => child.exitCode !== null || (lines().length >= 4 && output.text.includes("port ")),
