@@ -85,8 +85,8 @@ begin
     with message as materialized (
       select m.*, m.expires_at <= clock_timestamp() as is_expired from {schema}.message_%1$s m where m.id = $2
     ),
-    reader as (
-      select m.*, p.consumer_id as reader_id, c.name as consumer,
+    consumer_message as (
+      select m.*, p.consumer_id as of_consumer, c.name as consumer,
              pg_visible_in_snapshot(m.txid, p.prev)
                or (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq)) as is_received
         from message m
@@ -108,7 +108,7 @@ begin
            b.settled_at, case when b.settled_at is null then b.waits_until end, null::timestamptz, null::text, null::bigint,
            r.type, r.payload, r.headers, r.created_at, r.expires_at, case when q.lane_by = 'priority' then r.lane::int end, r.key
       from (
-        select * from reader
+        select * from consumer_message
         union all
         select m.*, null, null, false from message m
          where m.consumer_id is null and not exists (select from {schema}.consumer c where c.queue_id = %1$s)
@@ -119,7 +119,7 @@ begin
 end
 $$;
 
--- The newest batch of a consumer that holds a message, given as r, a row of its table with reader_id: its attempt there, and since when
+-- The newest batch of a consumer that holds a message, given as r, a row of its table with of_consumer: its attempt there, and since when
 -- the batch, or the message in it, is settled. What batch_messages finds for a batch, the other way round.
 create function newest_batch_query(queue_id int) returns text
 language sql
@@ -129,7 +129,7 @@ return format(qualified($sql$
                (select min(o.created_at) from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
           from {schema}.batch_%1$s b
           join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-         where b.consumer_id = r.reader_id and b.lane = r.lane and b.id is not null
+         where b.consumer_id = r.of_consumer and b.lane = r.lane and b.id is not null
            and (r.txid, r.seq) >= (b.first_txid, b.first_seq) and (r.txid, r.seq) <= (b.last_txid, b.last_seq)
            and pg_visible_in_snapshot(r.txid, w.next_snapshot) and not pg_visible_in_snapshot(r.txid, w.prev_snapshot)
            and case when b.remainder_ids is null then (r.expires_at <= b.created_at) is not true else r.id = any (b.remainder_ids) end

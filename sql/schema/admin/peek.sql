@@ -36,20 +36,20 @@ as $$
 #variable_conflict use_variable
 declare
   of_queue constant int := require_queue(queue);
-  reader constant int := case when consumer is not null then require_consumer(of_queue, consumer) end;
+  of_consumer constant int := case when consumer is not null then require_consumer(of_queue, consumer) end;
   place constant record := peek_position(after);
   looked_at int := 0;
 begin
   perform require_same_cluster(), check_max_messages(max_messages, 1000);
   if place.source is null then
-    return query select * from peek_segments(of_queue, reader, place.lane, place.txid, place.seq, max_messages);
+    return query select * from peek_segments(of_queue, of_consumer, place.lane, place.txid, place.seq, max_messages);
     get diagnostics looked_at = row_count;
   end if;
   return query
     select (d.message).*
       from unnest(delayed_tables()) with ordinality as t(source, n)
      cross join lateral peek_delayed(
-       of_queue, reader, t.source, t.n::int, coalesce(place.due_at, '-infinity'),
+       of_queue, of_consumer, t.source, t.n::int, coalesce(place.due_at, '-infinity'),
        case when t.n < place.source then 9223372036854775807 when t.n = place.source then place.seq else -1 end, max_messages - looked_at
      ) d
      order by (d.message).due_at, t.n, d.seq

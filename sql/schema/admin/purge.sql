@@ -10,7 +10,7 @@ as $$
 #variable_conflict use_column
 declare
   of_queue constant int := require_queue(queue);
-  reader record;
+  subscriber record;
   purged bigint := 0;
 begin
   perform require_read_committed('purge');
@@ -20,9 +20,9 @@ begin
     -- first, as for whoever configures the queue: then come the locks of its subscribers
     perform lock_queue_functions(of_queue);
   end if;
-  for reader in select s.consumer, s.depth from consumer_status(queue) s where purge.consumer is null or s.consumer = purge.consumer loop
-    perform seek(queue, reader.consumer, 'latest');
-    purged := greatest(purged, reader.depth);
+  for subscriber in select s.consumer, s.depth from consumer_status(queue) s where purge.consumer is null or s.consumer = purge.consumer loop
+    perform seek(queue, subscriber.consumer, 'latest');
+    purged := greatest(purged, subscriber.depth);
   end loop;
   if consumer is null then
     purged := purged + delayed_count((select q.uid from queue q where q.id = of_queue));

@@ -75,14 +75,14 @@ begin
        cross join lateral {schema}.batch_state(b.id) s
     ),
     kept as (
-      select m.*, k.reader, m.attempt as reader_attempt, k.place
+      select m.*, k.of_consumer, m.attempt as of_attempt, k.place
         from {schema}.message_%1$s m
        cross join lateral (
          select coalesce(array_agg(c.id) filter (
                   where p.lane is null
                      or not (pg_visible_in_snapshot(m.txid, p.prev)
                              or (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq)))
-                ), '{}') as readers,
+                ), '{}') as of_consumers,
                 m.consumer_id is null as is_for_all,
                 count(c.id) as consumers
            from {schema}.consumer c
@@ -90,12 +90,12 @@ begin
           where c.queue_id = %1$s and (m.consumer_id is null or m.consumer_id = c.id)
        ) r
        cross join lateral (
-         select null::int as reader, 2 as place where r.is_for_all and cardinality(r.readers) = r.consumers
+         select null::int as of_consumer, 2 as place where r.is_for_all and cardinality(r.of_consumers) = r.consumers
          union all
-         select reader, 2 from unnest(r.readers) as reader where not (r.is_for_all and cardinality(r.readers) = r.consumers)
+         select of_consumer, 2 from unnest(r.of_consumers) as of_consumer where not (r.is_for_all and cardinality(r.of_consumers) = r.consumers)
          union all
          select null, 0
-          where r.is_for_all and cardinality(r.readers) < r.consumers
+          where r.is_for_all and cardinality(r.of_consumers) < r.consumers
             and m.created_at > clock_timestamp() - (select q.retention from {schema}.queue q where q.id = %1$s)
        ) k
       union all
@@ -162,7 +162,7 @@ begin
   perform raise_sequence(sequence, first_seq + counted.kept + counted.to_receive);
   execute format(qualified($sql$
     insert into {schema}.message_%1$s_%2$s (seq, consumer_id, attempt, %3$s)
-    select $1 + k.number, k.reader, k.reader_attempt, %3$s from pg_temp.kept_message k order by k.number
+    select $1 + k.number, k.of_consumer, k.of_attempt, %3$s from pg_temp.kept_message k order by k.number
   $sql$), queue_id, pointer_segment(pg_sequence_last_value(pointer)), columns) using first_seq;
   drop table pg_temp.kept_message;
 

@@ -10,13 +10,13 @@ set search_path from current
 as $$
 declare
   of_queue constant int := receivable_queue(caller, queue);
-  reader constant int := require_consumer(of_queue, consumer);
+  of_consumer constant int := require_consumer(of_queue, consumer);
   started_after pg_snapshot;
   skipped int;
 begin
   -- of the first row of the cursor: the same in all lanes
   execute format(qualified('select b.prev_snapshot from {schema}.batch_%s b where b.consumer_id = $1 and b.lane = 0 and b.n = 1'), of_queue)
-    into started_after using reader;
+    into started_after using of_consumer;
   -- not looked for one by one: a consumer that begins at the earliest has skipped none of all that is kept
   if pg_snapshot_xmax(started_after) = '1' then
     return 0;

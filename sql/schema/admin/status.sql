@@ -117,14 +117,14 @@ set search_path from current
 as $$
 declare
   blockers text[] := '{}';
-  reader record;
+  subscriber record;
 begin
   if not exists (select from consumer c where c.queue_id = segment_blockers.queue_id) then
     blockers := blockers || 'no consumer has subscribed'::text;
   end if;
-  for reader in select c.id, c.name from consumer c where c.queue_id = segment_blockers.queue_id order by c.name loop
-    if not segment_is_received(queue_id, segment, reader.id) then
-      blockers := blockers || format('consumer %s has not received all of it', quote_ident(reader.name));
+  for subscriber in select c.id, c.name from consumer c where c.queue_id = segment_blockers.queue_id order by c.name loop
+    if not segment_is_received(queue_id, segment, subscriber.id) then
+      blockers := blockers || format('consumer %s has not received all of it', quote_ident(subscriber.name));
     end if;
   end loop;
   if not segment_is_settled(queue_id, segment) then

@@ -30,7 +30,7 @@ set search_path from current
 as $$
 declare
   of_queue constant int := receivable_queue(caller, queue);
-  reader int;
+  of_consumer int;
   open record;
 begin
   perform require_read_committed('receive_coop');
@@ -41,8 +41,8 @@ begin
   ) then
     perform subscribe_subconsumer(queue, consumer, subconsumer);
   end if;
-  reader := require_consumer(of_queue, consumer);
-  for open in select b.batch_id, b.lease_until from open_batches(of_queue, reader) b where b.worker = subconsumer loop
+  of_consumer := require_consumer(of_queue, consumer);
+  for open in select b.batch_id, b.lease_until from open_batches(of_queue, of_consumer) b where b.worker = subconsumer loop
     return query
       select m.message_id, open.batch_id, m.type, m.payload, nullif(m.attempt - 1, 0), m.created_at, null::text, null::text, null::text, null::text
         from messages_left(open.batch_id, open.lease_until) m;
@@ -85,13 +85,13 @@ set search_path from current
 as $$
 declare
   of_queue constant int := receivable_queue(caller, queue);
-  reader constant int := require_consumer(of_queue, consumer);
+  of_consumer constant int := require_consumer(of_queue, consumer);
   open bigint[];
 begin
   if (batch_handling in (0, 1)) is not true then
     raise exception using errcode = 'PQ004', message = format('expected batch_handling to be 0 (refuse) or 1 (give back), got: %s', coalesce(batch_handling::text, 'NULL'));
   end if;
-  open := array(select b.batch_id from open_batches(of_queue, reader) b where b.worker = subconsumer);
+  open := array(select b.batch_id from open_batches(of_queue, of_consumer) b where b.worker = subconsumer);
   if batch_handling = 0 and cardinality(open) > 0 then
     raise exception using
       errcode = 'PQ004',
@@ -99,7 +99,7 @@ begin
       hint = 'Finish it first, or give it back with batch_handling => 1.';
   end if;
   perform settle(o.id, release_ids => array(select m.message_id from batch_messages(o.id) m)) from unnest(open) as o(id);
-  delete from subconsumer s where s.consumer_id = reader and s.name = unsubscribe_subconsumer.subconsumer;
+  delete from subconsumer s where s.consumer_id = of_consumer and s.name = unsubscribe_subconsumer.subconsumer;
   return (found or cardinality(open) > 0)::int;
 end
 $$;

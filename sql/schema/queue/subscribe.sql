@@ -108,7 +108,7 @@ set search_path from current
 as $$
 #variable_conflict use_column
 declare
-  reader int;
+  new_id int;
   nothing constant pg_snapshot := '1:1:';
   seen pg_snapshot;
 begin
@@ -117,7 +117,7 @@ begin
   seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
   insert into consumer (queue_id, name, mode, on_failure, max_in_flight, rate_limit, rate_period, paused)
   values (settings.queue_id, settings.name, settings.mode, settings.on_failure, settings.max_in_flight, settings.rate_limit, settings.rate_period, settings.paused)
-  returning id into reader;
+  returning id into new_id;
   -- from a time: each lane from the first message that was sent since
   execute format(qualified($sql$
     insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
@@ -131,7 +131,7 @@ begin
          order by m.lane, m.txid, m.seq
          limit 1
       ) f on true
-  $sql$), settings.queue_id) using reader, nothing, seen,
+  $sql$), settings.queue_id) using new_id, nothing, seen,
     case when start_from in ('earliest', 'latest') then null else start_from::timestamptz end;
 end
 $$;

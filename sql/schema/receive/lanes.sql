@@ -6,7 +6,7 @@
 
 -- Fragment: the query for the lanes of a consumer that may have something to receive, in the order in which they are to be tried. Of an ordered
 -- consumer, those without an open batch, or with one that is to be handed out again.
--- Reads: reader, reader_mode.
+-- Reads: of_consumer, consumer_mode.
 create function lanes_to_try(queue_id int) returns text
 language plpgsql
 set search_path from current
@@ -22,12 +22,12 @@ begin
       from (
         select b.*${batches}
           from generate_series(0, ${last_lane}) as l(lane)
-         cross join lateral (select * from {schema}.batch_${queue} b where b.consumer_id = reader and b.lane = l.lane order by b.n desc limit 1) b
+         cross join lateral (select * from {schema}.batch_${queue} b where b.consumer_id = of_consumer and b.lane = l.lane order by b.n desc limit 1) b
       ) b
       join {schema}.batch_${queue} w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
      cross join lateral (select coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next) s
      cross join lateral (
-       select reader_mode = 'ordered' and b.id is not null
+       select consumer_mode = 'ordered' and b.id is not null
           and not exists (select from {schema}.outcome_${queue} o where o.segment = b.segment and o.batch_id = b.id and o.final) as open
      ) o
      where case when o.open then {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
@@ -40,11 +40,11 @@ begin
                     and (m.txid, m.seq) > ${range_start}
                   limit 1000
                ) m
-                where m.consumer_id is null or m.consumer_id = reader or m.number = 1000
+                where m.consumer_id is null or m.consumer_id = of_consumer or m.number = 1000
              ) or exists (
                select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
                  join {schema}.message_${queue} m on m.lane = b.lane and m.txid = late.txid
-                where (m.consumer_id is null or m.consumer_id = reader)
+                where (m.consumer_id is null or m.consumer_id = of_consumer)
                   and not (pg_visible_in_snapshot(m.txid, s.next) and (m.txid, m.seq) <= (b.last_txid, b.last_seq))
                   and not pg_visible_in_snapshot(m.txid, s.prev)
              )
@@ -74,13 +74,13 @@ return $lanes$
     ${lanes_to_try}
   );
   foreach from_lane in array coalesce(lanes, '{}') loop
-    if reader_mode = 'ordered' and ({schema}.open_batch_of_lane(${queue}, reader, from_lane)).batch_id is not null then
-      return query select * from {schema}.receive_rest(${queue}, reader, from_lane, worker, lease, tells_begun);
+    if consumer_mode = 'ordered' and ({schema}.open_batch_of_lane(${queue}, of_consumer, from_lane)).batch_id is not null then
+      return query select * from {schema}.receive_rest(${queue}, of_consumer, from_lane, worker, lease, tells_begun);
       if found then
         return;
       end if;
       -- nothing was left of it, or somebody is just settling it
-      continue when ({schema}.open_batch_of_lane(${queue}, reader, from_lane)).batch_id is not null;
+      continue when ({schema}.open_batch_of_lane(${queue}, of_consumer, from_lane)).batch_id is not null;
     end if;
     -- a limit is reached, which holds up no rest: it was received before
     continue when max_messages = 0;

@@ -80,8 +80,8 @@ set plan_cache_mode = force_generic_plan
 set jit = off$settings$,
     render($body$
 declare
-  reader int;
-  reader_mode text;
+  of_consumer int;
+  consumer_mode text;
   is_paused boolean;
   has_limits boolean;
   position record;
@@ -111,27 +111,27 @@ begin
     perform {schema}.check_receive(max_messages, lease, max_bytes);
   end if;
   lock table only {schema}.batch_${queue} in row exclusive mode;
-  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into reader, reader_mode, is_paused, has_limits
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into of_consumer, consumer_mode, is_paused, has_limits
     from {schema}.consumer c where c.queue_id = ${queue} and c.name = receive_${queue}.consumer;
-  if reader is null then
+  if of_consumer is null then
     perform {schema}.require_consumer(${queue}, consumer);
   end if;
   if is_paused${or_paused} then
     return;
   end if;
-  perform pg_advisory_xact_lock(hashint8extended(reader::bigint << 16, ${cursor_lock}));
-  if reader_mode = 'exclusive' then
-    return query select * from {schema}.receive_open_batch(${queue}, reader, worker, lease, tells_begun);
+  perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, ${cursor_lock}));
+  if consumer_mode = 'exclusive' then
+    return query select * from {schema}.receive_open_batch(${queue}, of_consumer, worker, lease, tells_begun);
     if found then
       return;
     end if;
   end if;
   if has_limits then
-    limits := {schema}.receive_limits(${queue}, reader, max_messages);
+    limits := {schema}.receive_limits(${queue}, of_consumer, max_messages);
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;
-    if max_messages = 0 and reader_mode <> 'ordered' then
+    if max_messages = 0 and consumer_mode <> 'ordered' then
       return;
     end if;
   end if;$body$
@@ -146,13 +146,13 @@ $generate$;
 create function read_cursor() returns text
 language sql
 immutable
-return $cursor$select b.* into position from {schema}.${batches} b where b.consumer_id = reader and b.lane = ${lane} order by b.n desc limit 1;
+return $cursor$select b.* into position from {schema}.${batches} b where b.consumer_id = of_consumer and b.lane = ${lane} order by b.n desc limit 1;
 is_there := found;
 if is_there and position.next_snapshot is null then
   select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
     into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
     from {schema}.${batches} b
-   where b.consumer_id = reader and b.lane = ${lane} and b.n = position.window_n;
+   where b.consumer_id = of_consumer and b.lane = ${lane} and b.n = position.window_n;
 end if;$cursor$;
 
 -- Part of a template: the statements that receive from one lane, whose cursor's lock is held, and return from the function when there was something.
@@ -227,7 +227,7 @@ return $lane$
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
       still_open, rate_until
     ) values (
-      current_segment, reader, ${lane}, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
+      current_segment, of_consumer, ${lane}, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
       position.settled_before, position.still_open, position.rate_until
     );
   end if;$lane$;

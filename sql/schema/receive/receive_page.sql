@@ -23,7 +23,7 @@ $$;
 
 -- Fragment: what follows the messages of a window in the statement that reads one page of it: how many of them are handed out, the batch row that
 -- says so, and the messages. is_last_page: the condition that nothing is left of the window after it, of a row p of picked.
--- Reads: position, current_segment, keeps_window, reader, worker, lease, max_messages, max_bytes, tells_begun, started, expired, rate_from, rate_step.
+-- Reads: position, current_segment, keeps_window, of_consumer, worker, lease, max_messages, max_bytes, tells_begun, started, expired, rate_from, rate_step.
 create function append_batch(queue_id int, lane text, is_last_page text default 'p.seen <= max_messages and p.messages = p.seen') returns text
 language plpgsql
 stable
@@ -60,7 +60,7 @@ begin
         first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
         rate_until
       )
-      select current_segment, reader, ${lane}, position.n + 1,
+      select current_segment, of_consumer, ${lane}, position.n + 1,
              {schema}.make_batch_id(nextval('{schema}.batch_seq_${queue}'), ${queue}, current_segment),
              -- a window is stored once per segment, its further batches refer to it
              case when not keeps_window then position.prev_snapshot end,
@@ -79,7 +79,7 @@ begin
              -- offset 0: evaluated once
              (
                select case when position.n % 64 = 0
-                        then {schema}.move_settled_watermark(${queue}, reader, ${lane}, position.n, (position.settled_before, position.still_open)::{schema}.settled_watermark)
+                        then {schema}.move_settled_watermark(${queue}, of_consumer, ${lane}, position.n, (position.settled_before, position.still_open)::{schema}.settled_watermark)
                         else (position.settled_before, position.still_open)::{schema}.settled_watermark
                       end as line
                offset 0

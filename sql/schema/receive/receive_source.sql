@@ -20,7 +20,7 @@ return case when (select q.allow_expiry from queue q where q.id = queue_id) then
 
 -- Fragment: the messages of transactions that were open when prev_snapshot was taken. One more than a page may have, which says whether it is
 -- the last.
--- Reads: position, reader, max_messages, started.
+-- Reads: position, of_consumer, max_messages, started.
 create function late_messages(queue_id int, lane text) returns text
 language plpgsql
 stable
@@ -37,7 +37,7 @@ begin
           where m.lane = ${lane}
             and m.txid = late.txid
             and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-            and (m.consumer_id is null or m.consumer_id = reader)
+            and (m.consumer_id is null or m.consumer_id = of_consumer)
             ${and_not_expired}
           order by m.lane, m.txid, m.seq
           limit max_messages + 1
@@ -53,7 +53,7 @@ $generate$;
 -- Fragment: the messages of the main part of the window, before a txid; one more than a page may have. Every segment of the ring has a scan of its
 -- own, which is made ready anew for each receive: so the bounds are variables, not expressions, and all columns are taken, as they lie in the
 -- table: both are most of what that costs. segment: of one segment, if it is among those of part; null: of the whole ring.
--- Reads: position, after_txid, after_seq, before_txid or part, reader, max_messages, started.
+-- Reads: position, after_txid, after_seq, before_txid or part, of_consumer, max_messages, started.
 create function window_messages(queue_id int, lane text, segment int default null) returns text
 language plpgsql
 stable
@@ -69,7 +69,7 @@ begin
          and (m.txid, m.seq) > (after_txid, after_seq)
          and m.txid < ${before}
          and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-         and (m.consumer_id is null or m.consumer_id = reader)
+         and (m.consumer_id is null or m.consumer_id = of_consumer)
          ${and_not_expired}
        order by m.lane, m.txid, m.seq
        limit max_messages + 1
@@ -86,7 +86,7 @@ end
 $generate$;
 
 -- Fragment: the statement that counts what has expired in all that is left of a window; empty for a queue whose messages do not.
--- Reads: position, reader, started. Writes: expired.
+-- Reads: position, of_consumer, started. Writes: expired.
 create function count_expired(queue_id int, lane text) returns text
 language plpgsql
 stable
@@ -128,5 +128,5 @@ return $sql$(
          and (m.txid, m.seq) <= (${until_txid}, ${until_seq})
          and pg_visible_in_snapshot(m.txid, position.next_snapshot)
     ) m
-   where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = reader)
+   where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = of_consumer)
 )$sql$;
