@@ -60,8 +60,8 @@ export const nextRelease: Release = {
       ],
       [
         "send/send.sql",
-        "(${columns}seq, id, type, payload, headers) values (${values}message_id, message_id, type_name, payload, headers)",
-        "(${columns}seq, id, type, payload, headers, trace) values (${values}message_id, message_id, type_name, payload, headers, {schema}.traced(${queue}))",
+        "(${columns}seq, id, type, payload, headers)\nvalues (${values}message_id, message_id, type_name, payload, headers)",
+        "(${columns}seq, id, type, payload, headers, trace)\nvalues (${values}message_id, message_id, type_name, payload, headers, {schema}.traced(${queue}))",
       ],
       [
         "receive/extend.sql",

@@ -31,13 +31,14 @@ begin
     later_lanes := case when of_batch then 'array_fill(lane, array[cardinality(ids)])' else 'array[lane]' end;
   elsif settings.lane_by = 'key' then
     columns := '{lane,key}';
-    variables := '{key text;,keys text[];}';
     if of_batch then
+      variables := '{keys text[];}';
       "values" := array[lane_of || '(m.key, m.id)', 'm.key'];
       read_options := array[render('keys := {schema}.send_keys(options, cardinality(ids));')];
       later_lanes := 'array(select ' || lane_of || '(k.key, k.id) from unnest(keys, ids) with ordinality as k(key, id, n) order by n)';
       later_keys := 'keys';
     else
+      variables := '{key text;}';
       "values" := array[lane_of || '(key, message_id)', 'key'];
       read_options := array[render('key := {schema}.send_key(options);')];
       later_lanes := 'array[' || lane_of || '(key, message_id)]';
@@ -52,6 +53,7 @@ begin
     later_expires_at := 'expires_at';
   end if;
   return jsonb_build_object(
+    -- a comma after each
     'columns', array_to_string(columns || ''::text, ', '),
     'values', array_to_string("values" || ''::text, ', '),
     'variables', array_to_string(variables, E'\n'),
@@ -69,8 +71,8 @@ $generate$;
 create function send_insert() returns text
 language sql
 immutable
-return $insert$insert into {schema}.message_${queue}_${segment}
-  (${columns}seq, id, type, payload, headers) values (${values}message_id, message_id, type_name, payload, headers);$insert$;
+return $insert$insert into {schema}.message_${queue}_${segment} (${columns}seq, id, type, payload, headers)
+values (${values}message_id, message_id, type_name, payload, headers);$insert$;
 
 -- Writes send_<queue id>: inserts one message into the segment that the pointer names and returns its id.
 create function generate_send(queue_id int) returns void
