@@ -1,0 +1,345 @@
+CREATE OR REPLACE FUNCTION pgque.receive_1(consumer text, worker text, max_messages integer, lease interval, max_bytes integer, tells_begun boolean)
+ RETURNS SETOF pgque.received_message
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
+ SET enable_hashjoin TO 'off'
+ SET enable_mergejoin TO 'off'
+ SET enable_sort TO 'off'
+ SET plan_cache_mode TO 'force_generic_plan'
+ SET jit TO 'off'
+AS $function$
+declare
+  of_consumer int;
+  consumer_mode text;
+  is_paused boolean;
+  has_limits boolean;
+  position record;
+  current_segment smallint;
+  started timestamptz;
+  expired bigint := 0;
+  rate_from timestamptz;
+  rate_step interval;
+  limits record;
+  is_there boolean;
+  keeps_window boolean;
+  is_among_late boolean;
+  after_txid xid8;
+  after_seq bigint;
+  before_txid xid8;
+  from_txid xid8;
+  part record;
+  lanes int[];
+  from_lane int;
+begin
+  -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
+  if current_setting('transaction_isolation') <> 'read committed' or pgque.cluster_changed() then
+    perform pgque.require_same_cluster();
+    perform pgque.require_read_committed('receive');
+  end if;
+  if (max_messages between 1 and 100000 and lease > '0' and lease <= '7 days' and coalesce(max_bytes, 1) > 0) is not true then
+    perform pgque.check_receive(max_messages, lease, max_bytes);
+  end if;
+  lock table only pgque.batch_1 in row exclusive mode;
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into of_consumer, consumer_mode, is_paused, has_limits
+    from pgque.consumer c where c.queue_id = 1 and c.name = receive_1.consumer;
+  if of_consumer is null then
+    perform pgque.require_consumer(1, consumer);
+  end if;
+  if is_paused then
+    return;
+  end if;
+  perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, 372648738588768809));
+  if consumer_mode = 'exclusive' then
+    return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
+    if found then
+      return;
+    end if;
+  end if;
+  if has_limits then
+    limits := pgque.receive_limits(1, of_consumer, max_messages);
+    max_messages := limits.allowed;
+    rate_from := limits.rate_from;
+    rate_step := limits.rate_step;
+    if max_messages = 0 and consumer_mode <> 'ordered' then
+      return;
+    end if;
+  end if;
+  lanes := (
+    select array_agg(b.lane order by -b.lane)
+      from (
+        select b.*
+          from generate_series(0, 9) as l(lane)
+         cross join lateral (select * from pgque.batch_1 b where b.consumer_id = of_consumer and b.lane = l.lane order by b.n desc limit 1) b
+      ) b
+      join pgque.batch_1 w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+     cross join lateral (select coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next) s
+     cross join lateral (
+       select consumer_mode = 'ordered' and b.id is not null
+          and not exists (select from pgque.outcome_1 o where o.segment = b.segment and o.batch_id = b.id and o.final) as open
+     ) o
+     where case when o.open then pgque.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
+             else exists (
+               -- with so many retries of others in front, the lane is tried to move its cursor past them
+               select from (
+                 select m.consumer_id, row_number() over () as number
+                   from pgque.message_1 m
+                  where m.lane = b.lane
+                    and (m.txid, m.seq) > (case when b.last_txid < pg_snapshot_xmax(s.prev) then pg_snapshot_xmax(s.prev) else b.last_txid end, case when b.last_txid < pg_snapshot_xmax(s.prev) then -1 else b.last_seq end)
+                  limit 1000
+               ) m
+                where m.consumer_id is null or m.consumer_id = of_consumer or m.number = 1000
+             ) or exists (
+               select from (select pg_snapshot_xip(s.prev) union select pg_snapshot_xip(s.next)) as late(txid)
+                 join pgque.message_1 m on m.lane = b.lane and m.txid = late.txid
+                where (m.consumer_id is null or m.consumer_id = of_consumer)
+                  and not (pg_visible_in_snapshot(m.txid, s.next) and (m.txid, m.seq) <= (b.last_txid, b.last_seq))
+                  and not pg_visible_in_snapshot(m.txid, s.prev)
+             )
+           end
+  );
+  foreach from_lane in array coalesce(lanes, '{}') loop
+    if consumer_mode = 'ordered' and (pgque.open_batch_of_lane(1, of_consumer, from_lane)).batch_id is not null then
+      return query select * from pgque.receive_rest(1, of_consumer, from_lane, worker, lease, tells_begun);
+      if found then
+        return;
+      end if;
+      -- nothing was left of it, or somebody is just settling it
+      continue when (pgque.open_batch_of_lane(1, of_consumer, from_lane)).batch_id is not null;
+    end if;
+    -- a limit is reached, which holds up no rest: it was received before
+    continue when max_messages = 0;
+    expired := 0;
+    current_segment := pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1'));
+    case current_segment
+      when 0 then
+        select b.* into position from pgque.batch_1_0 b where b.consumer_id = of_consumer and b.lane = from_lane order by b.n desc limit 1;
+        is_there := found;
+        if is_there and position.next_snapshot is null then
+          select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
+            into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
+            from pgque.batch_1_0 b
+           where b.consumer_id = of_consumer and b.lane = from_lane and b.n = position.window_n;
+        end if;
+      when 1 then
+        select b.* into position from pgque.batch_1_1 b where b.consumer_id = of_consumer and b.lane = from_lane order by b.n desc limit 1;
+        is_there := found;
+        if is_there and position.next_snapshot is null then
+          select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
+            into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
+            from pgque.batch_1_1 b
+           where b.consumer_id = of_consumer and b.lane = from_lane and b.n = position.window_n;
+        end if;
+      when 2 then
+        select b.* into position from pgque.batch_1_2 b where b.consumer_id = of_consumer and b.lane = from_lane order by b.n desc limit 1;
+        is_there := found;
+        if is_there and position.next_snapshot is null then
+          select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
+            into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
+            from pgque.batch_1_2 b
+           where b.consumer_id = of_consumer and b.lane = from_lane and b.n = position.window_n;
+        end if;
+      else
+        -- younger than this function
+        is_there := false;
+    end case;
+    if not is_there then
+      select b.* into position from pgque.batch_1 b where b.consumer_id = of_consumer and b.lane = from_lane order by b.n desc limit 1;
+      is_there := found;
+      if is_there and position.next_snapshot is null then
+        select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
+          into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
+          from pgque.batch_1 b
+         where b.consumer_id = of_consumer and b.lane = from_lane and b.n = position.window_n;
+      end if;
+      current_segment := pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1'));
+    end if;
+    started := clock_timestamp();
+  
+    for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
+      if attempt_no = 2 then
+        position.prev_snapshot := position.next_snapshot;
+        position.next_snapshot := pgque.snapshot_now();
+        position.last_txid := '0';
+        position.last_seq := -1;
+        position.window_segments := null;
+        position.window_mins := null;
+        position.window_maxs := null;
+      end if;
+      keeps_window := attempt_no = 1 and position.segment = current_segment;
+      before_txid := pg_snapshot_xmax(position.next_snapshot);
+      after_txid := pg_snapshot_xmax(position.prev_snapshot);
+      after_seq := -1;
+      is_among_late := position.last_txid < after_txid;
+      if not is_among_late then
+        after_txid := position.last_txid;
+        after_seq := position.last_seq;
+      end if;
+      if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
+        return query
+        with window_messages as materialized (
+          select page.*
+            from (
+              (
+                select m.*
+                  from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+                 cross join lateral (
+                   select m.*
+                     from pgque.message_1 m
+                    where m.lane = from_lane
+                      and m.txid = late.txid
+                      and (m.txid, m.seq) > (position.last_txid, position.last_seq)
+                      and (m.consumer_id is null or m.consumer_id = of_consumer)
+                    order by m.lane, m.txid, m.seq
+                    limit max_messages + 1
+                 ) m
+                 where late.txid >= position.last_txid
+                   and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+                 limit max_messages + 1
+              )
+              union all
+              (
+                select m.*
+                  from pgque.message_1 m
+                 where m.lane = from_lane
+                   and (m.txid, m.seq) > (after_txid, after_seq)
+                   and m.txid < before_txid
+                   and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+                   and (m.consumer_id is null or m.consumer_id = of_consumer)
+                 order by m.lane, m.txid, m.seq
+                 limit max_messages + 1
+              )
+            ) page
+           limit max_messages + 1
+        ),
+        picked as (
+          select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
+                 -- the length of a payload is known without reading it
+                 -- one more than may be handed out was looked for
+                 least(max_messages, case
+                   when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
+                   else pgque.messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
+                 end) as messages
+            from window_messages w
+          having count(*) > 0
+        ),
+        new_batch as (
+          insert into pgque.batch_1 (
+            segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+            first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
+            rate_until
+          )
+          select current_segment, of_consumer, from_lane, position.n + 1,
+                 pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment),
+                 -- a window is stored once per segment, its further batches refer to it
+                 case when not keeps_window then position.prev_snapshot end,
+                 case when not keeps_window then position.next_snapshot end,
+                 case when keeps_window then position.window_n else position.n + 1 end,
+                 case when not keeps_window then position.window_segments end,
+                 case when not keeps_window then position.window_mins end,
+                 case when not keeps_window then position.window_maxs end,
+                 p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
+                 position.expired,
+                 p.seen <= max_messages and p.messages = p.seen,
+                 -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+                 (l.line).settled_before, (l.line).still_open, receive_1.worker, nullif(receive_1.tells_begun, false), started, clock_timestamp() + lease,
+                 rate_from + p.messages * rate_step
+            from picked p,
+                 -- offset 0: evaluated once
+                 (
+                   select case when position.n % 64 = 0
+                            then pgque.move_settled_watermark(1, of_consumer, from_lane, position.n, (position.settled_before, position.still_open)::pgque.settled_watermark)
+                            else (position.settled_before, position.still_open)::pgque.settled_watermark
+                          end as line
+                   offset 0
+                 ) l
+          returning id, lease_until
+        )
+        select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, from_lane, m.key, m.crashes::int
+          from (select * from window_messages limit (select p.messages from picked p)) m
+         cross join new_batch b;
+      else
+        -- most windows have no late messages, and to start the scans for them is what costs
+        return query
+        with window_messages as materialized (
+          (
+            select m.*
+              from pgque.message_1 m
+             where m.lane = from_lane
+               and (m.txid, m.seq) > (after_txid, after_seq)
+               and m.txid < before_txid
+               and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+               and (m.consumer_id is null or m.consumer_id = of_consumer)
+             order by m.lane, m.txid, m.seq
+             limit max_messages + 1
+          )
+        ),
+        picked as (
+          select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
+                 -- the length of a payload is known without reading it
+                 -- one more than may be handed out was looked for
+                 least(max_messages, case
+                   when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
+                   else pgque.messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
+                 end) as messages
+            from window_messages w
+          having count(*) > 0
+        ),
+        new_batch as (
+          insert into pgque.batch_1 (
+            segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+            first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
+            rate_until
+          )
+          select current_segment, of_consumer, from_lane, position.n + 1,
+                 pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment),
+                 -- a window is stored once per segment, its further batches refer to it
+                 case when not keeps_window then position.prev_snapshot end,
+                 case when not keeps_window then position.next_snapshot end,
+                 case when keeps_window then position.window_n else position.n + 1 end,
+                 case when not keeps_window then position.window_segments end,
+                 case when not keeps_window then position.window_mins end,
+                 case when not keeps_window then position.window_maxs end,
+                 p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
+                 position.expired,
+                 p.seen <= max_messages and p.messages = p.seen,
+                 -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+                 (l.line).settled_before, (l.line).still_open, receive_1.worker, nullif(receive_1.tells_begun, false), started, clock_timestamp() + lease,
+                 rate_from + p.messages * rate_step
+            from picked p,
+                 -- offset 0: evaluated once
+                 (
+                   select case when position.n % 64 = 0
+                            then pgque.move_settled_watermark(1, of_consumer, from_lane, position.n, (position.settled_before, position.still_open)::pgque.settled_watermark)
+                            else (position.settled_before, position.still_open)::pgque.settled_watermark
+                          end as line
+                   offset 0
+                 ) l
+          returning id, lease_until
+        )
+        select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, from_lane, m.key, m.crashes::int
+          from (select * from window_messages limit (select p.messages from picked p)) m
+         cross join new_batch b;
+      end if;
+      if found then
+        return;
+      end if;
+    end loop;
+  
+    -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
+    -- for other reasons
+    if expired > 0 or clock_timestamp() - started > interval '10 ms'
+       and pgque.index_entries_read('pgque.message_1') > 1000 then
+      insert into pgque.batch_1 (
+        segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
+        still_open, rate_until
+      ) values (
+        current_segment, of_consumer, from_lane, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
+        position.settled_before, position.still_open, position.rate_until
+      );
+    end if;
+  end loop;
+end
+$function$;
