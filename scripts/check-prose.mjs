@@ -60,10 +60,6 @@ const later = new Set(
     "CHANGELOG",
     "bench/README",
 
-    "docs/migrating-from-graphile-worker",
-    "docs/migrating-from-pg-boss",
-    "docs/migrating",
-
     "packages/client/README",
     "packages/worker/README",
     "sql/README",
