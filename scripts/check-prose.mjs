@@ -60,8 +60,6 @@ const later = new Set(
     "CHANGELOG",
     "bench/README",
 
-    "packages/client/README",
-    "packages/worker/README",
     "sql/README",
   ].map((page) => `${page}.md`),
 );
