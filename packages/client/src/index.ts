@@ -1,4 +1,5 @@
-export { Pgque, type PgqueOptions, type TransactionOperations } from "./pgque.ts";
+export { Pgque, type TransactionOperations } from "./pgque.ts";
+export type { PgqueOptions } from "./client-options.ts";
 export type { Operations } from "./operations.ts";
 export type { Queryable, Statement } from "./transaction/queryable.ts";
 export type { Transaction } from "./transaction/in-transaction.ts";
@@ -75,7 +76,7 @@ export type { Borrowed } from "./connection/borrowed.ts";
 export type { Address } from "./connection/address.ts";
 export type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "./telemetry/telemetry.ts";
 export type { Runtime } from "./runtime/runtime.ts";
-export type { CallOptions } from "./validation/options.ts";
+export type { CallOptions } from "./options/option.ts";
 
 export {
   errorCodes,

@@ -3,13 +3,13 @@ import { DeadLetters } from "./admin/dead-letters.ts";
 import { Messages } from "./admin/messages.ts";
 import { Queues } from "./admin/queues.ts";
 import { Schedules } from "./admin/schedules.ts";
-import { subscribeChecks, type SubscribeOptions } from "./admin/subscribe-options.ts";
+import { consumerOptions, type SubscribeOptions } from "./admin/subscribe-options.ts";
 import type { Connection } from "./connection/connection.ts";
 import * as consumers from "./queries/consumers.ts";
 import * as upkeep from "./queries/runtime.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
 import { ensureConsumer, ensureQueue } from "./queue/ensure.ts";
-import { ensureChecks, type Ensured, type EnsureOptions, type Subscribed } from "./queue/ensured.ts";
+import { ensureOptions, type Ensured, type EnsureOptions, type Subscribed } from "./queue/ensured.ts";
 import type { MessageOf, MessageTypes } from "./queue/message-types.ts";
 import type { Batch } from "./receive/batch.ts";
 import type { ReceiveOptions } from "./receive/receive-options.ts";
@@ -21,7 +21,8 @@ import type { SendArguments, SendManyOptions, SendOptions } from "./send/send-op
 import { sendStream, type SendStreamOptions } from "./send/send-stream.ts";
 import { send, sendMany } from "./send/send.ts";
 import type { Telemetry } from "./telemetry/telemetry.ts";
-import { callChecks, name, problemsOf, refuse, type CallOptions } from "./validation/options.ts";
+import { name } from "./options/checks.ts";
+import { callProblems, refuse, type CallOptions } from "./options/option.ts";
 
 /**
  * What can be done with queues, on one connection or pool. A queue is a value of `defineQueue`, or a name for one without schemas. Every
@@ -68,7 +69,7 @@ export class Operations {
    * for (const { option, wanted, found } of differences) console.log(option, "is", found, "and not", wanted);
    */
   async ensure(queue: QueueRef, options: EnsureOptions = {}): Promise<Ensured> {
-    refuse("ensure", problemsOf(options, ensureChecks));
+    refuse("ensure", callProblems(options, ensureOptions));
     return ensureQueue(this.#db, queueOf("ensure", queue), options);
   }
 
@@ -87,7 +88,7 @@ export class Operations {
     consumer: string = defaultConsumer,
     options: SubscribeOptions = {},
   ): Promise<Subscribed> {
-    refuse("subscribe", [name("consumer", consumer), ...problemsOf(options, subscribeChecks)]);
+    refuse("subscribe", [name("consumer", consumer), ...callProblems(options, consumerOptions)]);
     return ensureConsumer(this.#db, queueOf("subscribe", queue).name, consumer, options);
   }
 
@@ -99,7 +100,7 @@ export class Operations {
    * await pgque.unsubscribe(orders, "billing");
    */
   async unsubscribe(queue: QueueRef, consumer: string = defaultConsumer, options: CallOptions = {}): Promise<boolean> {
-    refuse("unsubscribe", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    refuse("unsubscribe", [name("consumer", consumer), ...callProblems(options)]);
     return consumers.unsubscribe(this.#db, queueOf("unsubscribe", queue).name, consumer, options.signal);
   }
 
@@ -304,7 +305,7 @@ export class Operations {
    * await pgque.maintain(); // where no worker runs, about once a second
    */
   async maintain(queue?: QueueRef, options: CallOptions = {}): Promise<number> {
-    refuse("maintain", problemsOf(options, callChecks));
+    refuse("maintain", callProblems(options));
     const queueName = queue === undefined ? null : queueOf("maintain", queue).name;
     return upkeep.maintain(this.#db, queueName, options.signal);
   }

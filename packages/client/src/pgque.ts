@@ -1,4 +1,3 @@
-import { defaultSchema } from "@pgque/sql";
 import { Pool, type ClientBase, type PoolConfig } from "pg";
 import { addressOf, isClient, isPool } from "./connection/address.ts";
 import { OwnClient } from "./connection/own-client.ts";
@@ -7,9 +6,10 @@ import { PgqueError } from "./errors/errors.ts";
 import type { Queryable } from "./transaction/queryable.ts";
 import { queryableOf, type Transaction } from "./transaction/in-transaction.ts";
 import { Operations } from "./operations.ts";
-import type { TelemetryFactory } from "./telemetry/telemetry.ts";
-import { field } from "./validation/field.ts";
-import { boolean, integer, problemsOf, refuse, show, text, type Check } from "./validation/options.ts";
+import { field } from "./options/field.ts";
+import { clientOptions, type PgqueOptions } from "./client-options.ts";
+import { integer, show } from "./options/checks.ts";
+import { completed, problemsOf, refuse } from "./options/option.ts";
 import { Schema } from "./connection/schema.ts";
 import { isConnectionString } from "./redact/connection-string.ts";
 
@@ -18,46 +18,6 @@ const defaultConnectionTimeoutMs = 10_000;
 
 /** A connection that is not given back by then is on its way to nowhere, or forgotten. */
 const closeTimeoutMs = 10_000;
-
-/** How a client works. */
-export interface PgqueOptions {
-  /** Name of the schema that `pgque install` was given. Default: `pgque`. */
-  schema?: string | undefined;
-  /**
-   * Prepare each statement once per connection, which saves the server from parsing it again. Only for direct connections: behind a
-   * pooler that changes them between transactions, the statement is not there the next time. Default: false.
-   */
-  prepare?: boolean | undefined;
-  /**
-   * How long a call is tried again that failed for a reason that passes, in milliseconds: a connection that could not be made, a primary that
-   * has become a standby, a serialization failure, a deadlock, a lock timeout; and a lost connection where a second call is as good as one (not
-   * a send without dedupe key, or with one that counts for less than twice this time). Only calls on a pool, once the database has been
-   * reached; never in the caller's transaction. 0: not at all. 0 to 3600000. Default: 5000.
-   */
-  retryForMs?: number | undefined;
-  /**
-   * How long a call may take in all, waiting for a connection and trying again included, in milliseconds. Then it is cancelled in the database, its
-   * connection given up and the call fails: DATABASE_UNREACHABLE when it had no connection, else CONNECTION_LOST. In the caller's transaction it
-   * fails alone, and the connection is the caller's to give up. 1 to 86400000 (a day). Default: 60000.
-   */
-  callTimeoutMs?: number | undefined;
-  /**
-   * What watches the calls: `openTelemetry()` of `@pgque/client/opentelemetry`, which makes spans and carries their context in the headers of
-   * messages. Default: nothing does.
-   */
-  telemetry?: TelemetryFactory | undefined;
-}
-
-const optionChecks: Record<keyof PgqueOptions, Check> = {
-  schema: text,
-  prepare: boolean,
-  retryForMs: integer(0, 3_600_000),
-  callTimeoutMs: integer(1, 86_400_000),
-  telemetry: (name, value) =>
-    typeof value === "function"
-      ? undefined
-      : `expected \`${name}\` to be what openTelemetry() returns, got: ${show(value)}`,
-};
 
 /** What can be done inside the caller's transaction. */
 export type TransactionOperations = Pick<
@@ -87,13 +47,14 @@ export class Pgque extends Operations implements AsyncDisposable {
    * @throws PgqueError INVALID_OPTION
    */
   constructor(target: string | PoolConfig | Pool | ClientBase | undefined, options: PgqueOptions = {}) {
-    refuse("new Pgque", [targetProblem(target), ...problemsOf(options, optionChecks)]);
+    refuse("new Pgque", [targetProblem(target), ...problemsOf(options, clientOptions)]);
     const queryable = isPool(target) || isClient(target) ? target : new Pool(poolConfig(target));
-    const schema = new Schema(options.schema ?? defaultSchema);
+    const { schema: schemaName, prepare, retryForMs, callTimeoutMs } = completed(options, clientOptions);
+    const schema = new Schema(schemaName);
     const connectionOptions = {
-      prepare: options.prepare ?? false,
-      retryForMs: options.retryForMs ?? 5000,
-      callTimeoutMs: options.callTimeoutMs ?? 60_000,
+      prepare,
+      retryForMs,
+      callTimeoutMs,
       telemetry: options.telemetry?.(addressOf(queryable)),
     };
     super(new Connection(queryable, schema, connectionOptions));

@@ -1,4 +1,5 @@
-import { show, type Check } from "../validation/options.ts";
+import { expecting } from "../options/checks.ts";
+import { field } from "../options/field.ts";
 
 /**
  * What becomes of the times of a schedule that nobody ran because no worker ran: `"skip"`: nothing; `"once"`: the latest of them is
@@ -9,14 +10,11 @@ export type CatchUp = "skip" | "once" | { all: number };
 /** The minutes of a day: more runs at once, from one schedule, are more likely a mistake. */
 const catchUpMax = 1440;
 
-export const catchUp: Check = (name, value) => {
-  if (value === "skip" || value === "once") return undefined;
-  const all: unknown = (value as { all?: unknown } | null)?.all;
-  const isFine = Number.isSafeInteger(all) && Number(all) >= 1 && Number(all) <= catchUpMax;
-  return isFine
-    ? undefined
-    : `expected \`${name}\` to be "skip", "once" or { all: 1 to ${catchUpMax} }, got: ${show(value)}`;
-};
+export const catchUp = expecting<CatchUp>(`"skip", "once" or { all: 1 to ${catchUpMax} }`, (value) => {
+  if (value === "skip" || value === "once") return true;
+  const all = field(value, "all");
+  return Number.isSafeInteger(all) && Number(all) >= 1 && Number(all) <= catchUpMax;
+});
 
 /** How many of them are run: what the database stores. */
 export function catchUpCount(value: CatchUp): number {

@@ -3,9 +3,10 @@ import * as queries from "../queries/consumers.ts";
 import { purge, setPaused } from "../queries/queues.ts";
 import { consumerStatus } from "../queries/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { callChecks, name, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
+import { name } from "../options/checks.ts";
+import { callProblems, inSql, nullable, refuse, type CallOptions } from "../options/option.ts";
 import type { ConsumerSettings, ConsumerStatus } from "./queue-status.ts";
-import { consumerChecks, from, limitWords, type ConsumerChanges, type Position } from "./subscribe-options.ts";
+import { changeableOptions, positionCheck, type ConsumerChanges, type Position } from "./subscribe-options.ts";
 
 /** What people do with consumers. `subscribe` and `unsubscribe` are methods of `Pgque` itself. */
 export class Consumers {
@@ -22,7 +23,7 @@ export class Consumers {
    * for (const { name, depth, lagMs } of await pgque.consumers.list(orders)) console.log(name, depth, lagMs);
    */
   async list(queue?: QueueRef, options: CallOptions = {}): Promise<ConsumerStatus[]> {
-    refuse("consumers.list", problemsOf(options, callChecks));
+    refuse("consumers.list", callProblems(options));
     const queueName = queue === undefined ? null : queueOf("consumers.list", queue).name;
     return consumerStatus(this.#db, queueName, options.signal);
   }
@@ -34,7 +35,7 @@ export class Consumers {
    * for (const { name, mode, maxInFlight } of await pgque.consumers.settings(orders)) console.log(name, mode, maxInFlight);
    */
   async settings(queue?: QueueRef, options: CallOptions = {}): Promise<ConsumerSettings[]> {
-    refuse("consumers.settings", problemsOf(options, callChecks));
+    refuse("consumers.settings", callProblems(options));
     const queueName = queue === undefined ? null : queueOf("consumers.settings", queue).name;
     return queries.consumerSettings(this.#db, queueName, options.signal);
   }
@@ -48,10 +49,9 @@ export class Consumers {
    * await pgque.consumers.change(orders, "default", { maxInFlight: 50, rateLimit: null });
    */
   async change(queue: QueueRef, consumer: string, changes: ConsumerChanges): Promise<boolean> {
-    refuse("consumers.change", [name("consumer", consumer), ...problemsOf(changes, consumerChecks)]);
-    const { onFailure, signal, ...limits } = changes;
-    const words = { on_failure: onFailure, ...limitWords(limits) };
-    return queries.changeConsumer(this.#db, queueOf("consumers.change", queue).name, consumer, words, signal);
+    refuse("consumers.change", [name("consumer", consumer), ...callProblems(changes, nullable(changeableOptions))]);
+    const words = inSql(changes, changeableOptions);
+    return queries.changeConsumer(this.#db, queueOf("consumers.change", queue).name, consumer, words, changes.signal);
   }
 
   /**
@@ -66,8 +66,8 @@ export class Consumers {
   async seek(queue: QueueRef, consumer: string, position: Position, options: CallOptions = {}): Promise<void> {
     refuse("consumers.seek", [
       name("consumer", consumer),
-      from("position", position),
-      ...problemsOf(options, callChecks),
+      positionCheck("position", position),
+      ...callProblems(options),
     ]);
     const place = position instanceof Date ? position.toISOString() : position;
     return queries.seek(this.#db, queueOf("consumers.seek", queue).name, consumer, place, options.signal);
@@ -82,7 +82,7 @@ export class Consumers {
    * await pgque.consumers.pause(orders, "default");
    */
   async pause(queue: QueueRef, consumer: string, options: CallOptions = {}): Promise<boolean> {
-    refuse("consumers.pause", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    refuse("consumers.pause", [name("consumer", consumer), ...callProblems(options)]);
     return setPaused(this.#db, queueOf("consumers.pause", queue).name, consumer, true, options.signal);
   }
 
@@ -95,7 +95,7 @@ export class Consumers {
    * await pgque.consumers.resume(orders, "default");
    */
   async resume(queue: QueueRef, consumer: string, options: CallOptions = {}): Promise<boolean> {
-    refuse("consumers.resume", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    refuse("consumers.resume", [name("consumer", consumer), ...callProblems(options)]);
     return setPaused(this.#db, queueOf("consumers.resume", queue).name, consumer, false, options.signal);
   }
 
@@ -108,7 +108,7 @@ export class Consumers {
    * const gone = await pgque.consumers.purge(orders, "default");
    */
   async purge(queue: QueueRef, consumer: string, options: CallOptions = {}): Promise<number> {
-    refuse("consumers.purge", [name("consumer", consumer), ...problemsOf(options, callChecks)]);
+    refuse("consumers.purge", [name("consumer", consumer), ...callProblems(options)]);
     return purge(this.#db, queueOf("consumers.purge", queue).name, consumer, options.signal);
   }
 }

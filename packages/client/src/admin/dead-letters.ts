@@ -1,10 +1,11 @@
 import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/dead-letters.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { problemsOf, refuse } from "../validation/options.ts";
+import { callProblems, refuse } from "../options/option.ts";
 import {
-  listChecks,
-  purgeChecks,
+  listOptions,
+  purgeOptions,
+  redriveOptions,
   scopeProblem,
   type DeadLetter,
   type ListDeadLettersOptions,
@@ -28,7 +29,7 @@ export class DeadLetters {
    * page = await pgque.deadLetters.list(orders, { reasonLike: "%timeout%", beforeId: page.at(-1)?.id });
    */
   async list(queue: QueueRef, options: ListDeadLettersOptions = {}): Promise<DeadLetter[]> {
-    refuse("deadLetters.list", problemsOf(options, listChecks));
+    refuse("deadLetters.list", callProblems(options, listOptions));
     return queries.listDeadLetters(this.#db, queueOf("deadLetters.list", queue).name, options);
   }
 
@@ -41,7 +42,7 @@ export class DeadLetters {
    * await pgque.deadLetters.redrive(orders, { consumer: "default", reasonLike: "%timeout%" });
    */
   async redrive(queue: QueueRef, options: RedriveOptions): Promise<number> {
-    refuse("deadLetters.redrive", [...problemsOf(options, purgeChecks), scopeProblem(options)]);
+    refuse("deadLetters.redrive", [...callProblems(options, redriveOptions), scopeProblem(options)]);
     return queries.redrive(this.#db, queueOf("deadLetters.redrive", queue).name, options);
   }
 
@@ -53,7 +54,7 @@ export class DeadLetters {
    * await pgque.deadLetters.purge(orders, { diedBefore: new Date(Date.now() - 30 * 86_400_000) });
    */
   async purge(queue: QueueRef, options: PurgeDeadLettersOptions): Promise<number> {
-    refuse("deadLetters.purge", [...problemsOf(options, purgeChecks), scopeProblem(options)]);
+    refuse("deadLetters.purge", [...callProblems(options, purgeOptions), scopeProblem(options)]);
     return queries.purgeDeadLetters(this.#db, queueOf("deadLetters.purge", queue).name, options);
   }
 }

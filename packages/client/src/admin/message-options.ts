@@ -1,25 +1,32 @@
-import { callChecks, integer, name, text, type CallOptions, type Check } from "../validation/options.ts";
+import { integer, name, text } from "../options/checks.ts";
+import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
 
-/** Whose messages are looked at, and which page of them. */
-export interface PeekOptions extends CallOptions {
+/** The options of `messages.peek`. */
+export const peekOptions = {
   /**
    * What this consumer has not received, in the order in which it would receive it. Default: everything that is kept, whoever has received
    * it, the oldest first.
    */
-  consumer?: string | undefined;
-  /** For the next page: the `position` of the last message of this. */
-  after?: string | undefined;
+  consumer: { check: name, absent: "everything that is kept", help: "messages that this consumer has not received" },
+  /** For the next page: the `position` of the last message of this. Default: the first page. */
+  after: { check: text, absent: "the first page", help: "position of the last message of the page before" },
   /** At most so many. 1 to 1000. Default: 10. */
-  max?: number | undefined;
-}
+  max: { check: integer(1, 1000), default: 10, help: "at most so many" },
+} satisfies OptionTable;
+
+/** Whose messages are looked at, and which page of them. */
+export interface PeekOptions extends OptionsOf<typeof peekOptions>, CallOptions {}
+
+/** The options of `messages.tail`. */
+export const tailOptions = {
+  /** The `position` that the last call returned. Default: the last `max` messages that are kept, to begin with. */
+  after: { check: text, absent: "the last messages that are kept", help: "position that the last call returned" },
+  /** At most so many. 1 to 1000. Default: 100. */
+  max: { check: integer(1, 1000), default: 100, help: "at most so many" },
+} satisfies OptionTable;
 
 /** From where messages are tailed. */
-export interface TailOptions extends CallOptions {
-  /** The `position` that the last call returned. Default: the last `max` messages that are kept, to begin with. */
-  after?: string | undefined;
-  /** At most so many. 1 to 1000. Default: 100. */
-  max?: number | undefined;
-}
+export interface TailOptions extends OptionsOf<typeof tailOptions>, CallOptions {}
 
 /** What was sent since the last look. */
 export interface TailPage {
@@ -73,12 +80,3 @@ export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"
   /** What `deadLetters.redrive` and `purge` take. */
   deadLetterId: string | null;
 }
-
-export const tailChecks: Record<keyof TailOptions, Check> = { after: text, max: integer(1, 1000), ...callChecks };
-
-export const peekChecks: Record<keyof PeekOptions, Check> = {
-  consumer: name,
-  after: text,
-  max: integer(1, 1000),
-  ...callChecks,
-};

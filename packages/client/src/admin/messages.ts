@@ -2,10 +2,10 @@ import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { id as idCheck } from "../receive/settle-options.ts";
-import { callChecks, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
+import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import {
-  tailChecks,
-  peekChecks,
+  tailOptions,
+  peekOptions,
   type TailPage,
   type TailOptions,
   type FoundMessage,
@@ -30,7 +30,7 @@ export class Messages {
    * const next = await pgque.messages.peek(orders, { consumer: "default", after: page.at(-1)?.position });
    */
   async peek(queue: QueueRef, options: PeekOptions = {}): Promise<PeekedMessage[]> {
-    refuse("messages.peek", problemsOf(options, peekChecks));
+    refuse("messages.peek", callProblems(options, peekOptions));
     return queries.peek(this.#db, queueOf("messages.peek", queue).name, options);
   }
 
@@ -45,7 +45,7 @@ export class Messages {
    * const { messages } = await pgque.messages.tail(orders, { after: position }); // what was sent since
    */
   async tail(queue: QueueRef, options: TailOptions = {}): Promise<TailPage> {
-    refuse("messages.tail", problemsOf(options, tailChecks));
+    refuse("messages.tail", callProblems(options, tailOptions));
     return queries.tail(this.#db, queueOf("messages.tail", queue).name, options);
   }
 
@@ -59,7 +59,7 @@ export class Messages {
    * for (const { state, consumer } of await pgque.messages.find(orders, id)) console.log(consumer, state);
    */
   async find(queue: QueueRef, id: string, options: CallOptions = {}): Promise<FoundMessage[]> {
-    refuse("messages.find", [idCheck("id", id), ...problemsOf(options, callChecks)]);
+    refuse("messages.find", [idCheck("id", id), ...callProblems(options)]);
     return queries.findMessage(this.#db, queueOf("messages.find", queue).name, id, options.signal);
   }
 }

@@ -2,67 +2,57 @@ import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/queues.ts";
 import { heldLocks, queueStatus, segmentStatus } from "../queries/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { queueChecks, sqlOptions, type QueueOptions } from "../queue/queue-options.ts";
+import { queueOptions, type QueueOptions } from "../queue/queue-options.ts";
 import { delayMs } from "../send/send-options.ts";
+import { boolean, integer, name, time, unchecked } from "../options/checks.ts";
 import {
-  boolean,
-  callChecks,
-  integer,
-  name,
-  nullable,
   problemsOf,
+  callProblems,
+  inSql,
+  nullable,
   refuse,
-  time,
   type CallOptions,
-  type Check,
-} from "../validation/options.ts";
+  type ChangesOf,
+  type OptionTable,
+  type OptionsOf,
+} from "../options/option.ts";
 import type { HeldLock, QueueStatus, SegmentStatus } from "./queue-status.ts";
 
-/** How a queue is dropped. */
-export interface DropOptions extends CallOptions {
+const dropOptions = {
   /** Drop it although consumers are subscribed, and with it what they have not received. Default: false. */
-  force?: boolean | undefined;
-}
+  force: { check: boolean, default: false, help: "drop it although consumers are subscribed" },
+} satisfies OptionTable;
 
-/** What is delivered of what waits for its time. */
-export interface DeliverDelayedOptions extends CallOptions {
+/** Options of `queues.drop`. */
+export interface DropOptions extends OptionsOf<typeof dropOptions>, CallOptions {}
+
+const deliverOptions = {
   /** What is due by then, by the database's clock. Default: everything. */
-  until?: Date | undefined;
+  until: { check: time, absent: "everything", help: "what is due by then" },
   /** Of that, what is due so many milliseconds after the earliest; 0: nothing but the earliest. 0 to 3153600000000 (100 years). Default: all of it. */
-  withinMs?: number | undefined;
+  withinMs: { check: delayMs, absent: "all of it", help: "what is due within this time of the earliest" },
   /** What waits for this consumer, or for all of them. Default: for whichever. */
-  consumer?: string | undefined;
-}
+  consumer: { check: name, absent: "any", help: "what waits for this consumer" },
+} satisfies OptionTable;
+
+/** Which delayed messages are delivered now. */
+export interface DeliverDelayedOptions extends OptionsOf<typeof deliverOptions>, CallOptions {}
+
+const heldLocksOptions = {
+  /** Those of this queue and its consumers. Default: those of every queue that the role may look at, and those of no queue if it may look at all. */
+  queue: { check: unchecked<QueueRef>(), absent: "any", help: "those of this queue and its consumers" },
+  /** Held for longer than that, in milliseconds. 0 to 86400000 (a day). Default: 10000 (10 s). */
+  longerThanMs: { check: integer(0, 86_400_000), default: 10_000, help: "held for longer than that" },
+} satisfies OptionTable;
 
 /** Which held locks are listed. */
-export interface HeldLocksOptions extends CallOptions {
-  /** Those of this queue and its consumers. Default: those of every queue that the role may look at, and those of no queue if it may look at all. */
-  queue?: QueueRef | undefined;
-  /** Held for longer than that, in milliseconds. 0 to 86400000 (a day). Default: 10000. */
-  longerThanMs?: number | undefined;
-}
+export interface HeldLocksOptions extends OptionsOf<typeof heldLocksOptions>, CallOptions {}
 
 /** What can be changed of a queue. Null: the default of SQL. */
-export type QueueChanges = { [Name in keyof QueueOptions]?: QueueOptions[Name] | null };
+export interface QueueChanges extends ChangesOf<typeof queueOptions> {}
 
 /** Every setting of a queue; null: none, such as no limit. */
 export type QueueSettings = { [Name in keyof QueueOptions]-?: NonNullable<QueueOptions[Name]> | null };
-
-const deliverChecks: Record<keyof DeliverDelayedOptions, Check> = {
-  ...callChecks,
-  until: time,
-  withinMs: delayMs,
-  consumer: name,
-};
-
-const heldLocksChecks: Record<keyof HeldLocksOptions, Check> = {
-  ...callChecks,
-  // queueOf says what is wrong with it
-  queue: () => undefined,
-  longerThanMs: integer(0, 86_400_000),
-};
-
-const dropChecks: Record<keyof DropOptions, Check> = { ...callChecks, force: boolean };
 
 /** What people do with whole queues. The role needs `<schema>_admin`. */
 export class Queues {
@@ -79,7 +69,7 @@ export class Queues {
    * for (const { name, deadLetters, delayed } of await pgque.queues.list()) console.log(name, deadLetters, delayed);
    */
   async list(options: CallOptions = {}): Promise<QueueStatus[]> {
-    refuse("queues.list", problemsOf(options, callChecks));
+    refuse("queues.list", callProblems(options));
     return queueStatus(this.#db, null, options.signal);
   }
 
@@ -90,7 +80,7 @@ export class Queues {
    * const { bytes, sentPerSecond } = await pgque.queues.status(orders);
    */
   async status(queue: QueueRef, options: CallOptions = {}): Promise<QueueStatus> {
-    refuse("queues.status", problemsOf(options, callChecks));
+    refuse("queues.status", callProblems(options));
     const [status] = await queueStatus(this.#db, queueOf("queues.status", queue).name, options.signal);
     return status as QueueStatus;
   }
@@ -102,7 +92,7 @@ export class Queues {
    * for (const { segment, waitsFor } of await pgque.queues.segments(orders)) console.log(segment, waitsFor);
    */
   async segments(queue: QueueRef, options: CallOptions = {}): Promise<SegmentStatus[]> {
-    refuse("queues.segments", problemsOf(options, callChecks));
+    refuse("queues.segments", callProblems(options));
     return segmentStatus(this.#db, queueOf("queues.segments", queue).name, options.signal);
   }
 
@@ -114,8 +104,8 @@ export class Queues {
    * for (const { purpose, pid, role, since } of await pgque.queues.heldLocks()) console.log(purpose, pid, role, since);
    */
   async heldLocks(options: HeldLocksOptions = {}): Promise<HeldLock[]> {
-    refuse("queues.heldLocks", problemsOf(options, heldLocksChecks));
-    const { queue, longerThanMs = 10_000, signal } = options;
+    refuse("queues.heldLocks", callProblems(options, heldLocksOptions));
+    const { queue, longerThanMs = heldLocksOptions.longerThanMs.default, signal } = options;
     const name = queue === undefined ? null : queueOf("queues.heldLocks", queue).name;
     return heldLocks(this.#db, name, longerThanMs, signal);
   }
@@ -127,7 +117,7 @@ export class Queues {
    * const { maxRetries } = await pgque.queues.settings(orders);
    */
   async settings(queue: QueueRef, options: CallOptions = {}): Promise<QueueSettings> {
-    refuse("queues.settings", problemsOf(options, callChecks));
+    refuse("queues.settings", callProblems(options));
     return queries.queueSettings(this.#db, queueOf("queues.settings", queue).name, options.signal);
   }
 
@@ -141,8 +131,13 @@ export class Queues {
    * await pgque.queues.change(orders, { maxRetries: 10, retentionMs: 86_400_000, maxLagMs: null });
    */
   async change(queue: QueueRef, changes: QueueChanges, options: CallOptions = {}): Promise<boolean> {
-    refuse("queues.change", [...problemsOf(changes, nullable(queueChecks)), ...problemsOf(options, callChecks)]);
-    return queries.changeQueue(this.#db, queueOf("queues.change", queue).name, sqlOptions(changes), options.signal);
+    refuse("queues.change", [...problemsOf(changes, nullable(queueOptions)), ...callProblems(options)]);
+    return queries.changeQueue(
+      this.#db,
+      queueOf("queues.change", queue).name,
+      inSql(changes, queueOptions),
+      options.signal,
+    );
   }
 
   /**
@@ -153,7 +148,7 @@ export class Queues {
    * await pgque.queues.pause(orders);
    */
   async pause(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
-    refuse("queues.pause", problemsOf(options, callChecks));
+    refuse("queues.pause", callProblems(options));
     return queries.setPaused(this.#db, queueOf("queues.pause", queue).name, null, true, options.signal);
   }
 
@@ -165,7 +160,7 @@ export class Queues {
    * await pgque.queues.resume(orders);
    */
   async resume(queue: QueueRef, options: CallOptions = {}): Promise<boolean> {
-    refuse("queues.resume", problemsOf(options, callChecks));
+    refuse("queues.resume", callProblems(options));
     return queries.setPaused(this.#db, queueOf("queues.resume", queue).name, null, false, options.signal);
   }
 
@@ -178,7 +173,7 @@ export class Queues {
    * const gone = await pgque.queues.purge(orders);
    */
   async purge(queue: QueueRef, options: CallOptions = {}): Promise<number> {
-    refuse("queues.purge", problemsOf(options, callChecks));
+    refuse("queues.purge", callProblems(options));
     return queries.purge(this.#db, queueOf("queues.purge", queue).name, null, options.signal);
   }
 
@@ -192,7 +187,7 @@ export class Queues {
    * const early = await pgque.queues.deliverDelayed(orders, { until: new Date(Date.now() + 3_600_000) });
    */
   async deliverDelayed(queue: QueueRef, options: DeliverDelayedOptions = {}): Promise<number> {
-    refuse("queues.deliverDelayed", problemsOf(options, deliverChecks));
+    refuse("queues.deliverDelayed", callProblems(options, deliverOptions));
     const { until = null, withinMs = null, consumer = null, signal } = options;
     const bounds = { until, withinMs, consumer };
     return queries.deliverDelayed(this.#db, queueOf("queues.deliverDelayed", queue).name, bounds, signal);
@@ -207,7 +202,7 @@ export class Queues {
    * await pgque.queues.drop("outdated", { force: true });
    */
   async drop(queue: QueueRef, options: DropOptions = {}): Promise<boolean> {
-    refuse("queues.drop", problemsOf(options, dropChecks));
+    refuse("queues.drop", callProblems(options, dropOptions));
     const { force = false, signal } = options;
     return queries.dropQueue(this.#db, queueOf("queues.drop", queue).name, force, signal);
   }

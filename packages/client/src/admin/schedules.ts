@@ -6,18 +6,12 @@ import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { PgqueError } from "../errors/errors.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
 import { withDefaults } from "../send/defaults.ts";
-import { defaultType, encodeHeaders, type SendArguments } from "../send/send-options.ts";
-import {
-  callChecks,
-  name as nameCheck,
-  problemsOf,
-  refuse,
-  show,
-  text,
-  type CallOptions,
-} from "../validation/options.ts";
+import { encodeHeaders } from "../send/encode-options.ts";
+import { defaultType, type SendArguments } from "../send/send-options.ts";
+import { name as nameCheck, show, text } from "../options/checks.ts";
+import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import { catchUpCount } from "./catch-up.ts";
-import { scheduleChecks, type Schedule, type ScheduleOptions } from "./schedule-options.ts";
+import { scheduleOptions, type Schedule, type ScheduleOptions } from "./schedule-options.ts";
 
 /** Messages that are sent again and again. Workers run them: of all workers that see one of its times come, one sends the message. */
 export class Schedules {
@@ -52,7 +46,7 @@ export class Schedules {
     refuse("schedules.set", [
       nameCheck("name", name),
       text("cron", cron),
-      ...problemsOf(given, scheduleChecks),
+      ...callProblems(given, scheduleOptions),
       typeProblem(target, given?.type),
     ]);
     const { timeZone, type = defaultType, catchUp, enabled, priority, key, headers, signal } = given;
@@ -82,7 +76,7 @@ export class Schedules {
    * await pgque.schedules.pause("nightly report");
    */
   async pause(name: string, options: CallOptions = {}): Promise<boolean> {
-    refuse("schedules.pause", [nameCheck("name", name), ...problemsOf(options, callChecks)]);
+    refuse("schedules.pause", [nameCheck("name", name), ...callProblems(options)]);
     return this.#enable(name, false, options);
   }
 
@@ -95,7 +89,7 @@ export class Schedules {
    * await pgque.schedules.resume("nightly report");
    */
   async resume(name: string, options: CallOptions = {}): Promise<boolean> {
-    refuse("schedules.resume", [nameCheck("name", name), ...problemsOf(options, callChecks)]);
+    refuse("schedules.resume", [nameCheck("name", name), ...callProblems(options)]);
     return this.#enable(name, true, options);
   }
 
@@ -107,7 +101,7 @@ export class Schedules {
    * await pgque.schedules.remove("nightly report");
    */
   async remove(name: string, options: CallOptions = {}): Promise<boolean> {
-    refuse("schedules.remove", [nameCheck("name", name), ...problemsOf(options, callChecks)]);
+    refuse("schedules.remove", [nameCheck("name", name), ...callProblems(options)]);
     return queries.removeSchedule(this.#db, name, options.signal);
   }
 
@@ -118,7 +112,7 @@ export class Schedules {
    * for (const { name, cron, lastRunAt } of await pgque.schedules.list()) console.log(name, cron, lastRunAt);
    */
   async list(queue?: QueueRef, options: CallOptions = {}): Promise<Schedule[]> {
-    refuse("schedules.list", problemsOf(options, callChecks));
+    refuse("schedules.list", callProblems(options));
     const queueName = queue === undefined ? null : queueOf("schedules.list", queue).name;
     return queries.listSchedules(this.#db, queueName, options.signal);
   }
@@ -139,7 +133,7 @@ export class Schedules {
       runAt instanceof Date && !Number.isNaN(runAt.getTime())
         ? undefined
         : `expected \`runAt\` to be a valid Date, got: ${show(runAt)}`,
-      ...problemsOf(options, callChecks),
+      ...callProblems(options),
     ]);
     return queries.runSchedule(this.#db, name, runAt, options.signal);
   }

@@ -1,6 +1,6 @@
 import { Client, type ClientBase, type Pool } from "pg";
 import type { Queryable } from "../transaction/queryable.ts";
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 
 /** Where an queryable's database is. Never holds a user's password. */
 export interface Address {

@@ -1,6 +1,6 @@
 import { createConnection, type Socket } from "node:net";
 import type { Pool, PoolClient } from "pg";
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 
 /** No connection was had, and so nothing was sent. Its cause is why. */
 export class NotConnected extends Error {

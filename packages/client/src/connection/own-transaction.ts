@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from "pg";
 import type { Statement } from "../transaction/queryable.ts";
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 import { pooledQuery, type Result } from "./abortable.ts";
 
 const begin = "begin isolation level read committed, read write";

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { isPgqueError } from "../errors/errors.ts";
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 import type { TimeLimit } from "./time-limit.ts";
 
 /** The transaction was rolled back for a reason that passes: serialization, deadlock, lock timeout. */

@@ -1,4 +1,4 @@
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 
 /** What there is to know of a failure, whatever a library made of it. */
 export interface UnwrappedError {

@@ -1,11 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import type { OptionDifference } from "../errors/errors.ts";
+import { sqlName } from "../options/option.ts";
 import { orNull } from "../queries/values.ts";
-
-/** An option of a queue or a consumer, as SQL calls it: `retentionMs` is `retention` there, in whatever unit. */
-function sqlName(option: string): string {
-  return option.replace(/Ms$/, "").replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-}
 
 /**
  * The options that have another value in the database. Asks only when some are given.

@@ -12,22 +12,27 @@ import {
 import type { Address } from "../connection/address.ts";
 import type { Headers, Message } from "../receive/message.ts";
 import type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "../telemetry/telemetry.ts";
-import { oneOf, problemsOf, refuse, type Check } from "../validation/options.ts";
+import { oneOf } from "../options/checks.ts";
+import { problemsOf, refuse, type OptionTable, type OptionsOf } from "../options/option.ts";
 import { clientAttributes, operationAttributes } from "./attributes.ts";
 import { contextOf, spanOf, withContext } from "./headers.ts";
 import { Measures, type End } from "./measures.ts";
 
-/** How messages and the traces of their senders belong together. */
-export interface OpenTelemetryOptions {
+const telemetryOptions = {
   /**
    * What the span of a message that is processed is to the span that sent it. `child`: in the same trace, linked to the span that was
    * active. `link`: a child of the span that was active, or the root of a trace of its own, linked to the sender's: for messages that are
    * handled hours later, or by many consumers. Default: `child`.
    */
-  process?: "child" | "link" | undefined;
-}
+  process: {
+    check: oneOf("child", "link"),
+    default: "child",
+    help: "what the span of a message that is processed is to the span that sent it",
+  },
+} satisfies OptionTable;
 
-const checks: Record<keyof OpenTelemetryOptions, Check> = { process: oneOf("child", "link") };
+/** How messages and the traces of their senders belong together. */
+export interface OpenTelemetryOptions extends OptionsOf<typeof telemetryOptions> {}
 
 /**
  * Spans and metrics by the semantic conventions for messaging, and the sender's context in the headers of each message, by way of the
@@ -38,7 +43,7 @@ const checks: Record<keyof OpenTelemetryOptions, Check> = { process: oneOf("chil
  * const pgque = new Pgque(url, { telemetry: openTelemetry() });
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): TelemetryFactory {
-  refuse("openTelemetry", problemsOf(options, checks));
+  refuse("openTelemetry", problemsOf(options, telemetryOptions));
   const { process = "child" } = options;
   return (database) => new OpenTelemetry(database, process);
 }

@@ -2,15 +2,16 @@ import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import type { Operations } from "../operations.ts";
 import type { Message } from "../receive/message.ts";
 import { defaultConsumer } from "../receive/receive.ts";
-import { name, problemsOf, refuse, type Check } from "../validation/options.ts";
+import { name } from "../options/checks.ts";
+import { problemsOf, refuse, type OptionTable, type OptionsOf } from "../options/option.ts";
+
+const processingOptions = {
+  /** Who received the message. Default: `default`. */
+  consumer: { check: name, default: defaultConsumer, help: "who received the message" },
+} satisfies OptionTable;
 
 /** Whose message it is. */
-export interface ProcessingOptions {
-  /** Who received the message. Default: `default`. */
-  consumer?: string | undefined;
-}
-
-const checks: Record<keyof ProcessingOptions, Check> = { consumer: name };
+export interface ProcessingOptions extends OptionsOf<typeof processingOptions> {}
 
 /**
  * Runs `work` in the span "process <queue>" of a received message, as a worker does with a handler; just runs it when `pgque` was made
@@ -30,7 +31,7 @@ export async function processing<Result>(
   work: () => Result | Promise<Result>,
   options: ProcessingOptions = {},
 ): Promise<Result> {
-  refuse("processing", problemsOf(options, checks));
+  refuse("processing", problemsOf(options, processingOptions));
   const { name: queueName } = queueOf("processing", queue);
   const { consumer = defaultConsumer } = options;
   const { telemetry } = pgque;

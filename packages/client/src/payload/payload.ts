@@ -4,7 +4,7 @@ import { NotJson, toJson } from "./json.ts";
 import type { Queue } from "../queue/define-queue.ts";
 import { outputJson } from "./output-json.ts";
 import { pathOf, validate, validateInTime } from "./validate.ts";
-import { show } from "../validation/options.ts";
+import { show } from "../options/checks.ts";
 
 /**
  * The JSON texts to store for payloads, checked. The schema sees the JSON, not the value that was given: a payload that a receiver could not

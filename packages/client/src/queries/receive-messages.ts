@@ -50,7 +50,7 @@ export async function receiveMessages(
     consumer: string;
     worker: string | null;
     max: number;
-    maxBytes: number | null;
+    maxBytes: number;
     leaseMs: number;
     tellsBegun: boolean;
   },
@@ -72,7 +72,7 @@ export async function receiveMessages(
       worker,
       String(max),
       milliseconds(leaseMs),
-      String(Math.min(maxBytes ?? longestBytes, longestBytes)),
+      String(Math.min(maxBytes, longestBytes)),
       String(tellsBegun),
       separator,
     ],

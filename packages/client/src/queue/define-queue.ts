@@ -1,9 +1,10 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
-import { field } from "../validation/field.ts";
-import { name as queueName, object, oneOf, problemsOf, refuse, show, text, type Check } from "../validation/options.ts";
+import { field } from "../options/field.ts";
+import { object, check, expecting, name as queueName, oneOf, show, text } from "../options/checks.ts";
+import { problemsOf, refuse } from "../options/option.ts";
 import type { AnyType, MessageTypes, Store, StoreOf } from "./message-types.ts";
-import { defaultsProblem, type QueueDefaults } from "./queue-defaults.ts";
-import { queueChecks, type QueueOptions } from "./queue-options.ts";
+import { queueDefaults, type QueueDefaults } from "./queue-defaults.ts";
+import { queueOptions, type QueueOptions } from "./queue-options.ts";
 
 /** A queue without schemas: any JSON, of whatever type it is said to have. */
 export interface UntypedQueueDefinition<Payload = unknown> extends QueueOptions {
@@ -72,12 +73,23 @@ export type TypesOf<Schemas extends Record<string, StandardSchemaV1>> = {
   };
 };
 
-const checks: Record<keyof TypedQueueDefinition<never> | "store", Check> = {
+const standardSchema = expecting("a Standard Schema (zod, valibot, arktype, …)", isStandardSchema);
+
+const schemasByType = check((name, value) => {
+  const problem = object(name, value);
+  if (problem !== undefined) return problem;
+  const schemas = Object.entries(Object(value));
+  if (schemas.length === 0) return `expected \`${name}\` to name at least one type, got: {}`;
+  const problems = schemas.flatMap(([type, schema]) => [text(`type`, type), standardSchema(`${name}.${type}`, schema)]);
+  return problems.filter((found) => found !== undefined).join("; ") || undefined;
+});
+
+const checks = {
   payload: standardSchema,
   types: schemasByType,
   store: oneOf("output", "input"),
-  ...queueChecks,
-  defaults: defaultsProblem,
+  ...queueOptions,
+  defaults: queueDefaults,
 };
 
 /**
@@ -147,18 +159,7 @@ export function queueOf(where: string, queue: QueueRef): Queue {
   return queue;
 }
 
-function standardSchema(name: string, value: unknown): string | undefined {
+function isStandardSchema(value: unknown): boolean {
   const standard = field(value, "~standard");
-  return field(standard, "version") === 1 && typeof field(standard, "validate") === "function"
-    ? undefined
-    : `expected \`${name}\` to be a Standard Schema (zod, valibot, arktype, …), got: ${show(value)}`;
-}
-
-function schemasByType(name: string, value: unknown): string | undefined {
-  const problem = object(name, value);
-  if (problem !== undefined) return problem;
-  const schemas = Object.entries(Object(value));
-  if (schemas.length === 0) return `expected \`${name}\` to name at least one type, got: {}`;
-  const problems = schemas.flatMap(([type, schema]) => [text(`type`, type), standardSchema(`${name}.${type}`, schema)]);
-  return problems.filter((found) => found !== undefined).join("; ") || undefined;
+  return field(standard, "version") === 1 && typeof field(standard, "validate") === "function";
 }

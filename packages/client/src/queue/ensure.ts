@@ -1,11 +1,12 @@
-import { limitWords, type SubscribeOptions } from "../admin/subscribe-options.ts";
+import { changeableOptions, type SubscribeOptions } from "../admin/subscribe-options.ts";
 import type { Connection } from "../connection/connection.ts";
 import * as consumers from "../queries/consumers.ts";
 import { optionDifferences } from "../functions/differences.ts";
 import { createQueue } from "../queries/queues.ts";
 import type { Queue } from "./define-queue.ts";
 import { differing, type Ensured, type EnsureOptions, type Subscribed } from "./ensured.ts";
-import { settingsOfNew, sqlOptions } from "./queue-options.ts";
+import { queueOptions, settingsOfNew } from "./queue-options.ts";
+import { inSql } from "../options/option.ts";
 
 /** @throws PgqueError OPTIONS_DIFFER */
 export async function ensureQueue(
@@ -13,9 +14,9 @@ export async function ensureQueue(
   { name, options }: Queue,
   { strict, signal }: EnsureOptions,
 ): Promise<Ensured> {
-  const created = await createQueue(db, name, sqlOptions(settingsOfNew(options)), signal);
+  const created = await createQueue(db, name, inSql(settingsOfNew(options), queueOptions), signal);
   if (created) return { created, differences: [] };
-  const differences = await optionDifferences(db, name, null, options, sqlOptions(options), signal);
+  const differences = await optionDifferences(db, name, null, options, inSql(options, queueOptions), signal);
   return { created, differences: differing(name, undefined, differences, strict) };
 }
 
@@ -27,7 +28,7 @@ export async function ensureConsumer(
   options: SubscribeOptions,
 ): Promise<Subscribed> {
   const { from, mode = "shared", strict, signal, ...changeable } = options;
-  const words = { on_failure: changeable.onFailure, ...limitWords(changeable) };
+  const words = inSql(changeable, changeableOptions);
   const created = await consumers.subscribe(db, queue, consumer, { from, mode, ...words }, signal);
   if (created) {
     const isFromNowOn = from === undefined || from === "latest";

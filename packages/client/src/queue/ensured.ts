@@ -1,5 +1,6 @@
 import { PgqueError, type OptionDifference } from "../errors/errors.ts";
-import { boolean, callChecks, type CallOptions, type Check } from "../validation/options.ts";
+import { boolean } from "../options/checks.ts";
+import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
 
 /** What `ensure` did. */
 export interface Ensured {
@@ -18,13 +19,13 @@ export interface Subscribed extends Ensured {
   skipped: number;
 }
 
-/** How a queue is ensured. */
-export interface EnsureOptions extends CallOptions {
+export const ensureOptions = {
   /** Fail with OPTIONS_DIFFER when the queue is there with other options than its definition names. Default: false. */
-  strict?: boolean | undefined;
-}
+  strict: { check: boolean, default: false, help: "fail when the queue is there with other options" },
+} satisfies OptionTable;
 
-export const ensureChecks: Record<keyof EnsureOptions, Check> = { ...callChecks, strict: boolean };
+/** Options of `ensure`. */
+export interface EnsureOptions extends OptionsOf<typeof ensureOptions>, CallOptions {}
 
 /**
  * What was found of some options, or the error that says that they differ.

@@ -1,6 +1,7 @@
 import type { Headers } from "../receive/message.ts";
-import { delayMs, sendChecks } from "../send/send-options.ts";
-import { problemsOf, show, type Check } from "../validation/options.ts";
+import { delayMs, sendOptions } from "../send/send-options.ts";
+import { check, callable, type Check } from "../options/checks.ts";
+import { problemsOf } from "../options/option.ts";
 
 /** What a send to a queue, or a nack of its messages, does unless it says otherwise. Known to this process only, not to the database. */
 export interface QueueDefaults<Payload = never, Type extends string = string> {
@@ -20,24 +21,20 @@ export interface QueueDefaults<Payload = never, Type extends string = string> {
   retryAfterMs?: number | undefined;
 }
 
+const callback = callable("a function of the payload");
+
 const checks: Record<keyof QueueDefaults, Check> = {
-  headers: sendChecks.headers,
-  priority: sendChecks.priority,
-  key: callable,
-  dedupeKey: callable,
-  dedupeTtlMs: sendChecks.dedupeTtlMs,
-  ttlMs: sendChecks.ttlMs,
+  headers: sendOptions.headers.check,
+  priority: sendOptions.priority.check,
+  key: callback,
+  dedupeKey: callback,
+  dedupeTtlMs: sendOptions.dedupeTtlMs.check,
+  ttlMs: sendOptions.ttlMs.check,
   retryAfterMs: delayMs,
 };
 
-/** What is wrong with `defaults`, as one sentence. */
-export function defaultsProblem(name: string, value: unknown): string | undefined {
+/** Checks `defaults` of a definition: what is wrong with them, as one sentence. */
+export const queueDefaults = check<QueueDefaults>((name, value) => {
   const problems = problemsOf(value, checks);
   return problems.length === 0 ? undefined : problems.map((problem) => `${name}: ${problem}`).join("; ");
-}
-
-function callable(name: string, value: unknown): string | undefined {
-  return typeof value === "function"
-    ? undefined
-    : `expected \`${name}\` to be a function of the payload, got: ${show(value)}`;
-}
+});

@@ -1,7 +1,7 @@
 import { untilAborted } from "../connection/abortable.ts";
-import { callChecks, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
+import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import type { InvalidMessage, Message } from "./message.ts";
-import { nackChecks, settleProblems, type NackOptions, type SettleOptions } from "./settle-options.ts";
+import { nackOptions, settleProblems, type NackOptions, type SettleOptions } from "./settle-options.ts";
 
 /** What a batch needs of the client that received it. */
 export interface BatchSettler {
@@ -119,7 +119,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
     const { id } = this;
     if (id === null) return true;
     if (messageIds === undefined) return this.settle(options);
-    refuse("ack", problemsOf(options, callChecks));
+    refuse("ack", callProblems(options));
     const ack = async (): Promise<boolean> =>
       this.#record(await this.#settler.ack(id, messageIds, options), messageIds, "acked");
     const acking = untilAborted(this.#turn, options.signal).then(ack);
@@ -137,7 +137,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   async nack(messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
     const { id } = this;
     if (id === null) return 0;
-    refuse("nack", problemsOf(options, nackChecks));
+    refuse("nack", callProblems(options, nackOptions));
     const { retryAfterMs = this.#retryAfterMs } = options;
     return this.#serialize(options, async () => {
       const given = await this.#settler.nack(id, messageIds, { ...options, retryAfterMs });
@@ -225,7 +225,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * await batch.release();
    */
   async release(options: CallOptions = {}): Promise<boolean> {
-    refuse("release", problemsOf(options, callChecks));
+    refuse("release", callProblems(options));
     return this.#serialize(options, async () => {
       const open = new Set(this.open);
       if (open.size === 0) return !this.isLost;

@@ -1,32 +1,28 @@
-import { boolean, callChecks, integer, name, text, type CallOptions, type Check } from "../validation/options.ts";
+import { boolean, integer, name, text } from "../options/checks.ts";
+import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
 
-/** For whom, how many, and for how long. */
-export interface ReceiveOptions extends CallOptions {
+/** The options of `receive`. */
+export const receiveOptions = {
   /** Which consumer receives. It must be subscribed. Default: `default`. */
-  consumer?: string | undefined;
+  consumer: { check: name, default: "default", help: "whose messages" },
   /** At most this many messages. 1 to 100000. Default: 100. */
-  max?: number | undefined;
+  max: { check: integer(1, 100_000), default: 100, help: "at most so many messages" },
   /**
    * No more once the payloads, as UTF-8, have so many bytes: less than that, and one message. 1 to 2147483647. What an ordered or exclusive consumer
    * is handed again is not cut. Default, and the most that has an effect: 268435456 (256 MiB).
    */
-  maxBytes?: number | undefined;
+  maxBytes: {
+    check: integer(1, 2 ** 31 - 1),
+    default: 268_435_456,
+    help: "no more once their payloads have so many bytes",
+  },
   /** Whose heartbeats keep the batch: see `pgque.runtime.heartbeat`. Default: a name of the batch's own, which `extend` keeps alive. */
-  worker?: string | undefined;
+  worker: { check: text, absent: "a name of the batch's own", help: "whose heartbeats keep the batch" },
   /** Whether `runtime.settler().tellBegun` is called before a message with `crashes` is handled: a lost lease then uses no attempts. Default: false. */
-  tellsBegun?: boolean | undefined;
-  /** How long the messages are this batch's alone, in milliseconds. 1 to 604800000 (7 days). Default: 30000. */
-  leaseMs?: number | undefined;
-}
+  tellsBegun: { check: boolean, default: false, help: "whether the handler tells when a suspect message begins" },
+  /** How long the messages are this batch's alone, in milliseconds. 1 to 604800000 (7 days). Default: 30000 (30 s). */
+  leaseMs: { check: integer(1, 7 * 86_400_000), default: 30_000, help: "how long the messages are this batch's alone" },
+} satisfies OptionTable;
 
-export const receiveChecks: Record<keyof ReceiveOptions, Check> = {
-  ...callChecks,
-  consumer: name,
-  max: integer(1, 100_000),
-  maxBytes: integer(1, 2 ** 31 - 1),
-  worker: text,
-  tellsBegun: boolean,
-  leaseMs: integer(1, 7 * 86_400_000),
-};
-
-export const receiveDefaults = { max: 100, leaseMs: 30_000 };
+/** For whom, how many, and for how long. */
+export interface ReceiveOptions extends OptionsOf<typeof receiveOptions>, CallOptions {}

@@ -3,15 +3,15 @@ import type { Connection } from "../connection/connection.ts";
 import { receiveMessages } from "../queries/receive-messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import type { MessageOf, MessageTypes } from "../queue/message-types.ts";
-import { problemsOf, refuse } from "../validation/options.ts";
+import { callProblems, completed, refuse } from "../options/option.ts";
 import { Batch } from "./batch.ts";
 import { readMessages } from "./message.ts";
-import { receiveChecks, receiveDefaults, type ReceiveOptions } from "./receive-options.ts";
+import { receiveOptions, type ReceiveOptions } from "./receive-options.ts";
 import { defaultRetryAfterMs } from "./settle-options.ts";
 import { Settler } from "./settler.ts";
 
 /** The consumer that is meant when none is named. */
-export const defaultConsumer = "default";
+export const defaultConsumer = receiveOptions.consumer.default;
 
 /** How the payloads of a receive are read. */
 export interface Reading {
@@ -30,10 +30,8 @@ export async function receive<Types extends MessageTypes>(
   { checkMs = db.callTimeoutMs, onLeased }: Reading = {},
 ): Promise<Batch<MessageOf<Types>>> {
   const queue = queueOf("receive", ref);
-  refuse("receive", problemsOf(options, receiveChecks));
-  const { consumer = defaultConsumer, max = receiveDefaults.max, leaseMs = receiveDefaults.leaseMs, signal } = options;
-  const maxBytes = options.maxBytes ?? null;
-  const tellsBegun = options.tellsBegun ?? false;
+  refuse("receive", callProblems(options, receiveOptions));
+  const { consumer, max, maxBytes, leaseMs, tellsBegun, signal } = completed(options, receiveOptions);
   const worker = options.worker ?? `batch-${randomUUID()}`;
   const request = { queue: queue.name, consumer, worker, max, maxBytes, leaseMs, tellsBegun };
   const { telemetry } = db;

@@ -3,13 +3,14 @@ import * as receiving from "../queries/receiving.ts";
 import * as upkeep from "../queries/runtime.ts";
 import { delayMs } from "../send/send-options.ts";
 import type { SettleOperation, Source } from "../telemetry/telemetry.ts";
-import { callChecks, integer, problemsOf, refuse, type CallOptions } from "../validation/options.ts";
+import { integer } from "../options/checks.ts";
+import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import type { BatchSettler } from "./batch.ts";
 import {
   defaultRetryAfterMs,
   id,
   ids,
-  nackChecks,
+  nackOptions,
   reason as reasonCheck,
   settleProblems,
   storable,
@@ -54,7 +55,7 @@ export class Settler implements BatchSettler {
   }
 
   async nack(batchId: string, messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
-    refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...problemsOf(options, nackChecks)]);
+    refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...callProblems(options, nackOptions)]);
     const { retryAfterMs = defaultRetryAfterMs, signal } = options;
     const how = { retryAfterMs, reason: storable(options.reason) };
     return this.#watched("nack", messageIds.length, () => receiving.nack(this.#db, batchId, messageIds, how, signal));
@@ -70,7 +71,7 @@ export class Settler implements BatchSettler {
       id("batchId", batchId),
       ids("messageIds", messageIds),
       delayMs("afterMs", afterMs ?? null),
-      ...problemsOf(options, callChecks),
+      ...callProblems(options),
     ]);
     return this.#watched("snooze", messageIds.length, () =>
       receiving.snooze(this.#db, batchId, messageIds, afterMs, options.signal),
@@ -87,7 +88,7 @@ export class Settler implements BatchSettler {
       id("batchId", batchId),
       ids("messageIds", messageIds),
       reasonCheck("reason", reason),
-      ...problemsOf(options, callChecks),
+      ...callProblems(options),
     ]);
     return this.#watched("bury", messageIds.length, () =>
       receiving.bury(this.#db, batchId, messageIds, storable(reason), options.signal),
@@ -96,7 +97,7 @@ export class Settler implements BatchSettler {
 
   /** Says that the handler of a message begins, or goes on beside others: see `Message.crashes`. False: the lease is lost. */
   async tellBegun(batchId: string, messageId: string, alone: boolean, options: CallOptions = {}): Promise<boolean> {
-    refuse("tellBegun", [id("batchId", batchId), id("messageId", messageId), ...problemsOf(options, callChecks)]);
+    refuse("tellBegun", [id("batchId", batchId), id("messageId", messageId), ...callProblems(options)]);
     return receiving.tellBegun(this.#db, batchId, messageId, alone, options.signal);
   }
 
@@ -117,11 +118,7 @@ export class Settler implements BatchSettler {
   }
 
   async extend(batchId: string, leaseMs: number = 30_000, options: CallOptions = {}): Promise<boolean> {
-    refuse("extend", [
-      id("batchId", batchId),
-      integer(1, dayMs)("leaseMs", leaseMs),
-      ...problemsOf(options, callChecks),
-    ]);
+    refuse("extend", [id("batchId", batchId), integer(1, dayMs)("leaseMs", leaseMs), ...callProblems(options)]);
     return upkeep.extend(this.#db, batchId, leaseMs, options.signal);
   }
 
@@ -140,6 +137,6 @@ function refuseAck(where: string, batchId: string, messageIds: readonly string[]
   refuse(where, [
     id("batchId", batchId),
     messageIds === undefined ? undefined : ids("messageIds", messageIds),
-    ...problemsOf(options, callChecks),
+    ...callProblems(options),
   ]);
 }

@@ -10,7 +10,8 @@ import { Settler } from "../receive/settler.ts";
 import type { MessageOf, MessageTypes } from "../queue/message-types.ts";
 import type { Source } from "../telemetry/telemetry.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { callChecks, integer, problemsOf, refuse, text, type CallOptions } from "../validation/options.ts";
+import { integer, text } from "../options/checks.ts";
+import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 
 const dayMs = 86_400_000;
 
@@ -43,7 +44,7 @@ export class Runtime {
       ...(Array.isArray(workers) ? workers.map((name) => text("worker", name)) : [text("worker", worker)]),
       integer(1, dayMs)("ttlMs", ttlMs),
       session === undefined ? undefined : text("session", session),
-      ...problemsOf(options, callChecks),
+      ...callProblems(options),
     ]);
     return queries.heartbeat(this.#db, workers, ttlMs, session ?? null, options.signal);
   }
@@ -89,7 +90,7 @@ export class Runtime {
    * borrowed.giveBack();
    */
   async borrow(options: CallOptions = {}): Promise<Borrowed> {
-    refuse("borrow", problemsOf(options, callChecks));
+    refuse("borrow", callProblems(options));
     return this.#db.borrow(options.signal);
   }
 
@@ -151,7 +152,7 @@ export class Runtime {
    * for (const { worker, aliveUntil } of await pgque.runtime.workers()) console.log(worker, aliveUntil);
    */
   async workers(options: CallOptions = {}): Promise<WorkerStatus[]> {
-    refuse("workers", problemsOf(options, callChecks));
+    refuse("workers", callProblems(options));
     return workerStatus(this.#db, options.signal);
   }
 
@@ -163,7 +164,7 @@ export class Runtime {
    * while ((await pgque.runtime.deliverDue()) > 0);
    */
   async deliverDue(options: CallOptions = {}): Promise<number> {
-    refuse("deliverDue", problemsOf(options, callChecks));
+    refuse("deliverDue", callProblems(options));
     return queries.deliverDue(this.#db, options.signal);
   }
 
@@ -175,7 +176,7 @@ export class Runtime {
    * const names = await pgque.runtime.queuesToMaintain([orders]);
    */
   async queuesToMaintain(queues: readonly QueueRef[], options: CallOptions = {}): Promise<Set<string>> {
-    refuse("queuesToMaintain", problemsOf(options, callChecks));
+    refuse("queuesToMaintain", callProblems(options));
     const names = queues.map((queue) => queueOf("queuesToMaintain", queue).name);
     return queries.queuesToMaintain(this.#db, names, options.signal);
   }
@@ -188,7 +189,7 @@ export class Runtime {
    * await pgque.runtime.maintainQueue(orders);
    */
   async maintainQueue(queue: QueueRef, options: CallOptions = {}): Promise<number> {
-    refuse("maintainQueue", problemsOf(options, callChecks));
+    refuse("maintainQueue", callProblems(options));
     return queries.maintainQueue(this.#db, queueOf("maintainQueue", queue).name, options.signal);
   }
 
@@ -200,7 +201,7 @@ export class Runtime {
    * await pgque.runtime.maintainShared();
    */
   async maintainShared(options: CallOptions = {}): Promise<number> {
-    refuse("maintainShared", problemsOf(options, callChecks));
+    refuse("maintainShared", callProblems(options));
     return queries.maintainShared(this.#db, options.signal);
   }
 
@@ -212,7 +213,7 @@ export class Runtime {
    * const ms = await pgque.runtime.nextDueInMs();
    */
   async nextDueInMs(options: CallOptions = {}): Promise<number | null> {
-    refuse("nextDueInMs", problemsOf(options, callChecks));
+    refuse("nextDueInMs", callProblems(options));
     return queries.nextDueInMs(this.#db, options.signal);
   }
 
@@ -224,7 +225,7 @@ export class Runtime {
    * const isLast = Number(message?.attempt) > (await pgque.runtime.maxRetries(orders));
    */
   async maxRetries(queue: QueueRef, options: CallOptions = {}): Promise<number> {
-    refuse("maxRetries", problemsOf(options, callChecks));
+    refuse("maxRetries", callProblems(options));
     return queries.maxRetries(this.#db, queueOf("maxRetries", queue).name, options.signal);
   }
 
@@ -235,7 +236,7 @@ export class Runtime {
    * const behindMs = Date.now() - (await pgque.runtime.now()).getTime();
    */
   async now(options: CallOptions = {}): Promise<Date> {
-    refuse("now", problemsOf(options, callChecks));
+    refuse("now", callProblems(options));
     return new Date(await queries.nowMs(this.#db, options.signal));
   }
 }

@@ -1,8 +1,8 @@
 import { PgqueError } from "../errors/errors.ts";
 import type { Queue } from "../queue/define-queue.ts";
 import type { QueueDefaults } from "../queue/queue-defaults.ts";
-import { show } from "../validation/options.ts";
-import { sendChecks, type SendManyOptions, type SendOptions } from "./send-options.ts";
+import { show } from "../options/checks.ts";
+import { sendOptions, type SendManyOptions, type SendOptions } from "./send-options.ts";
 
 type KeyFunction = "key" | "dedupeKey";
 
@@ -64,7 +64,7 @@ function keyBy(name: KeyFunction, queue: Queue, payload: unknown, type: string):
     throw new PgqueError("INVALID_OPTION", `${where} threw: ${show(cause)}`, { details: { queue: queue.name }, cause });
   }
   if (value === null || value === undefined) return null;
-  const problem = sendChecks[name](`defaults.${name}`, value);
+  const problem = sendOptions[name].check(`defaults.${name}`, value);
   if (problem === undefined) return value as string;
   throw new PgqueError("INVALID_OPTION", `${where}: ${problem}`, {
     details: { queue: queue.name, problems: [problem] },

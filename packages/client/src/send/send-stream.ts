@@ -2,31 +2,43 @@ import { untilAborted } from "../connection/abortable.ts";
 import type { Connection } from "../connection/connection.ts";
 import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
-import { integer, problemsOf, refuse, show, type Check } from "../validation/options.ts";
+import { callable, integer, show } from "../options/checks.ts";
+import {
+  callProblems,
+  completed,
+  refuse,
+  type CallOptions,
+  type OptionTable,
+  type OptionsOf,
+} from "../options/option.ts";
 import { withManyDefaults } from "./defaults.ts";
-import { defaultType, eachChecks, sendConflicts, type SendManyOptions } from "./send-options.ts";
+import { defaultType, eachOptions, sendConflicts, type SendManyOptions } from "./send-options.ts";
 import { sendTexts } from "./send.ts";
 
-/** What a call that sends a stream can be given; it holds for each message. */
-export interface SendStreamOptions extends Omit<SendManyOptions, "keys" | "dedupeKeys"> {
+/** The options of `sendStream`. */
+export const streamOptions = {
+  ...eachOptions,
   /** Most messages in one statement. 1 to 100000. Default: 1000. */
-  batchSize?: number | undefined;
+  batchSize: { check: integer(1, 100_000), default: 1000, help: "most messages in one statement" },
   /** A statement is also full when its payloads have so many characters of JSON. At least 1. Default: 4194304 (4 Mi). */
-  batchCharsMax?: number | undefined;
-  /** Called after each statement with the ids of its messages; the next statement waits for it. */
-  onSent?: ((ids: string[]) => unknown) | undefined;
-}
+  batchCharsMax: {
+    check: integer(1, Number.MAX_SAFE_INTEGER),
+    default: 4_194_304,
+    help: "a statement is also full with so many characters of JSON",
+  },
+  /** Called after each statement with the ids of its messages; the next statement waits for it. Default: none. */
+  onSent: {
+    check: callable<(ids: string[]) => unknown>(),
+    absent: "none",
+    help: "called after each statement with the ids of its messages",
+  },
+} satisfies OptionTable;
+
+/** What a call that sends a stream can be given; it holds for each message. */
+export interface SendStreamOptions extends OptionsOf<typeof streamOptions>, CallOptions {}
 
 /** So many different dedupe keys a statement of the database takes: each is a lock. */
 const dedupeKeysMax = 1000;
-
-const checks: Record<keyof SendStreamOptions, Check> = {
-  ...eachChecks,
-  batchSize: integer(1, 100_000),
-  batchCharsMax: integer(1, Number.MAX_SAFE_INTEGER),
-  onSent: (name, value) =>
-    typeof value === "function" ? undefined : `expected \`${name}\` to be a function, got: ${show(value)}`,
-};
 
 type Source = AsyncIterable<unknown> | Iterable<unknown>;
 
@@ -43,7 +55,7 @@ export async function sendStream(
   const queue = queueOf("sendStream", ref);
   refuse("sendStream", [
     isSource(source) ? undefined : `expected \`source\` to be an iterable or async iterable, got: ${show(source)}`,
-    ...problemsOf(options, checks),
+    ...callProblems(options, streamOptions),
     ...sendConflicts(options, queue.defaults.dedupeKey !== undefined),
     typeProblem(queue, options?.type),
   ]);
@@ -71,7 +83,8 @@ class Stream {
   #interrupt: () => void = () => undefined;
 
   constructor(db: Connection, queue: Queue, options: SendStreamOptions) {
-    const { type = defaultType, batchSize = 1000, batchCharsMax = 4_194_304, onSent, ...rest } = options;
+    const { batchSize: size, batchCharsMax: chars, onSent, type = defaultType, ...rest } = options;
+    const { batchSize, batchCharsMax } = completed({ batchSize: size, batchCharsMax: chars }, streamOptions);
     this.#db = db;
     this.#queue = queue;
     this.#type = type;

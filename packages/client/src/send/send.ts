@@ -3,15 +3,15 @@ import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/sending.ts";
 import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
-import { problemsOf, refuse, show } from "../validation/options.ts";
+import { show } from "../options/checks.ts";
+import { callProblems, refuse } from "../options/option.ts";
 import { withDefaults, withManyDefaults } from "./defaults.ts";
+import { encodeSendOptions } from "./encode-options.ts";
 import {
   defaultType,
-  defaultDedupeTtlMs,
-  encodeSendOptions,
-  sendChecks,
+  sendOptions,
   sendConflicts,
-  sendManyChecks,
+  sendManyOptions,
   type SendManyOptions,
   type SendOptions,
 } from "./send-options.ts";
@@ -20,7 +20,7 @@ import {
 export async function send(db: Connection, ref: QueueRef, payload: unknown, given: SendOptions = {}): Promise<string> {
   const queue = queueOf("send", ref);
   refuse("send", [
-    ...problemsOf(given, sendChecks),
+    ...callProblems(given, sendOptions),
     ...sendConflicts(given, queue.defaults.dedupeKey !== undefined),
     typeProblem(queue, given?.type),
   ]);
@@ -55,7 +55,7 @@ export async function sendMany(
   const queue = queueOf("sendMany", ref);
   refuse("sendMany", [
     Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
-    ...problemsOf(given, sendManyChecks),
+    ...callProblems(given, sendManyOptions),
     ...sendConflicts(given, queue.defaults.dedupeKey !== undefined),
     typeProblem(queue, given?.type),
     countProblem("keys", given?.keys, payloads),
@@ -96,7 +96,7 @@ function sendBatch(
 }
 
 /** Whether a dedupe key counts until the last try of a call is over, for which there is as much time again. */
-function outlivesTries(db: Connection, dedupeTtlMs: number = defaultDedupeTtlMs): boolean {
+function outlivesTries(db: Connection, dedupeTtlMs: number = sendOptions.dedupeTtlMs.default): boolean {
   return dedupeTtlMs >= 2 * db.retryForMs;
 }
 

@@ -5,7 +5,8 @@ import type { Queue } from "../queue/define-queue.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
 import type { Message } from "../receive/message.ts";
 import type { Transaction } from "../transaction/in-transaction.ts";
-import { callChecks, text, type CallOptions, type Check } from "../validation/options.ts";
+import { text, unchecked, type Check } from "../options/checks.ts";
+import type { CallOptions } from "../options/option.ts";
 
 /** A message that was sent, whoever has received it. Its payload is what a receiver is given. */
 export interface SentMessage<Payload = unknown, Type extends string = string> extends Omit<
@@ -33,12 +34,11 @@ export interface SentOptions<Type extends string = string> extends CallOptions {
   transaction?: Transaction | undefined;
 }
 
-export const sentChecks: Record<keyof SentOptions, Check> = {
+export const sentChecks: Record<Exclude<keyof SentOptions, keyof CallOptions>, Check> = {
   type: text,
   key: text,
   // what it is made of says `queryableOf`
-  transaction: () => undefined,
-  ...callChecks,
+  transaction: unchecked(),
 };
 
 /** What was sent after the message `afterId`, in the order in which it was sent. */

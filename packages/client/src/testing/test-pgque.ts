@@ -5,13 +5,15 @@ import { isClient } from "../connection/address.ts";
 import { Connection } from "../connection/connection.ts";
 import { Schema } from "../connection/schema.ts";
 import { purgeAll } from "../queries/testing.ts";
-import { Pgque, type PgqueOptions } from "../pgque.ts";
+import type { PgqueOptions } from "../client-options.ts";
+import { Pgque } from "../pgque.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
 import type { Queryable } from "../transaction/queryable.ts";
 import { queryableOf } from "../transaction/in-transaction.ts";
-import { field } from "../validation/field.ts";
-import { object, problemsOf, refuse } from "../validation/options.ts";
+import { field } from "../options/field.ts";
+import { object } from "../options/checks.ts";
+import { callProblems, refuse } from "../options/option.ts";
 import { readSent, sentChecks, type SentMessageOf, type SentOptions } from "./sent.ts";
 
 /** The schema has a random name; the rest as for `new Pgque`. */
@@ -88,7 +90,7 @@ export class TestPgque implements AsyncDisposable {
     queue: QueueRef<Types>,
     options: SentOptions<Type> = {},
   ): Promise<SentMessageOf<Types, Type>[]> {
-    refuse("sent", problemsOf(options, sentChecks));
+    refuse("sent", callProblems(options, sentChecks));
     const known = queueOf("sent", queue);
     const db = this.#on(options.transaction === undefined ? this.#queryable : queryableOf(options.transaction));
     const messages = await readSent(db, known, this.#cleared.get(known.name) ?? "0", options);

@@ -1,4 +1,4 @@
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** The `tx` of drizzle's `db.transaction`, on any Postgres driver. */

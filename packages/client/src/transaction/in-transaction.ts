@@ -1,6 +1,6 @@
 import { PgqueError } from "../errors/errors.ts";
-import { field } from "../validation/field.ts";
-import { show } from "../validation/options.ts";
+import { field } from "../options/field.ts";
+import { show } from "../options/checks.ts";
 import { drizzle, type DrizzleTransaction } from "./drizzle.ts";
 import type { Queryable } from "./queryable.ts";
 import { serialize } from "./serialize.ts";

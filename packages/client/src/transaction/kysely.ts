@@ -1,4 +1,4 @@
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** A `Transaction` or `ControlledTransaction` of Kysely, on any driver. */

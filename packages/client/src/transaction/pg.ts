@@ -1,5 +1,5 @@
 import { isPool } from "../connection/address.ts";
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** A `Client` or `PoolClient` of `pg` that holds a transaction, or an object that runs statements like one. Not a pool. */

@@ -1,4 +1,4 @@
-import { field } from "../validation/field.ts";
+import { field } from "../options/field.ts";
 import type { Queryable } from "./queryable.ts";
 
 /** What `sql.begin` or `savepoint` of postgres.js gives, or a connection reserved for a transaction by hand. */

@@ -1,6 +1,6 @@
 import { addressOf } from "../connection/address.ts";
 import { PgqueError } from "../errors/errors.ts";
-import { show } from "../validation/options.ts";
+import { show } from "../options/checks.ts";
 import type { Queryable, Statement } from "./queryable.ts";
 
 /** One that may have to wait for its turn, and is not sent when it was aborted meanwhile. */

@@ -1,0 +1,42 @@
+export {
+  boolean,
+  callable,
+  check,
+  expected,
+  expecting,
+  integer,
+  isTime,
+  name,
+  number,
+  object,
+  oneOf,
+  show,
+  text,
+  time,
+  unchecked,
+  withMethods,
+  type Check,
+  type Facts,
+  type Kind,
+} from "./checks.ts";
+export {
+  callOptions,
+  defaultsOf,
+  problemsOf,
+  refuse,
+  sqlName,
+  type ChangesOf,
+  type Option,
+  type OptionsOf,
+  type OptionTable,
+} from "./option.ts";
+export { consumerOptions } from "../admin/subscribe-options.ts";
+export { deadLetterOptions } from "../admin/dead-letter-options.ts";
+export { peekOptions, tailOptions } from "../admin/message-options.ts";
+export { scheduleOptions } from "../admin/schedule-options.ts";
+export { clientOptions } from "../client-options.ts";
+export { queueOptions } from "../queue/queue-options.ts";
+export { receiveOptions } from "../receive/receive-options.ts";
+export { nackOptions } from "../receive/settle-options.ts";
+export { sendOptions } from "../send/send-options.ts";
+export { streamOptions } from "../send/send-stream.ts";
