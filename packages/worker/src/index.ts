@@ -1,7 +1,7 @@
 export { Worker } from "./worker.ts";
 export { runUntilSignal } from "./run-until-signal.ts";
 export type { BatchWorkerOptions, WorkerOptions } from "./options.ts";
-export { defaultOptions, optionLimits } from "./option-limits.ts";
+export { workerOptions } from "./options.ts";
 
 export type { DrainOptions, RunOnceOptions } from "./drain/drain-options.ts";
 export type { Failure, RunSummary } from "./drain/summary.ts";

@@ -1,5 +1,5 @@
 import type { OptionDifference, Pgque, Queue } from "@pgque/client";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
 import { declareSchedules } from "./schedule/declared.ts";
 
 /** What is done before a worker receives: queue, consumer and schedules are there after it. What is there already stays as it is. */

@@ -5,7 +5,7 @@ import type { AnyHandler } from "./execute/handler.ts";
 import type { Load } from "./health/health.ts";
 import { SharedServices } from "./shared-services.ts";
 import { Notice } from "./notify/notice.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
 import { Polling } from "./fetch/polling.ts";
 import { routeOf } from "./execute/route.ts";
 import { startScheduler } from "./schedule/scheduler.ts";

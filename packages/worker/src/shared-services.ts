@@ -3,7 +3,7 @@ import { Heartbeat } from "./lease/heartbeat.ts";
 import { Maintainer } from "./maintain/maintainer.ts";
 import { Notifier } from "./notify/notifier.ts";
 import { shared } from "./log.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
 import { Heartbeater } from "./lease/heartbeater.ts";
 import type { Settler } from "./settle/settler.ts";
 import { WakeUps } from "./notify/wake-ups.ts";

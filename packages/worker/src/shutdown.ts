@@ -1,5 +1,5 @@
 import type { Executor } from "./execute/executor.ts";
-import type { ResolvedOptions } from "./options.ts";
+import type { ResolvedOptions } from "./resolve-options.ts";
 import { deadline } from "./connection/pause.ts";
 import type { Settler } from "./settle/settler.ts";
 

@@ -4,13 +4,15 @@ import type { MessageOf, MessageTypes, Pgque, Queue } from "@pgque/client";
 import type { WorkerEventName, WorkerEvents, WorkerListener } from "./events/worker-events.ts";
 import type { AnyHandler, BatchHandler, Handler, TypeHandlers } from "./execute/handler.ts";
 import { healthOf, type HealthOptions, type WorkerHealth, type WorkerState } from "./health/health.ts";
-import { resolveOptions, type BatchWorkerOptions, type ResolvedOptions, type WorkerOptions } from "./options.ts";
+import type { BatchWorkerOptions, WorkerOptions } from "./options.ts";
+import { resolveOptions, type ResolvedOptions } from "./resolve-options.ts";
 import { deadline } from "./connection/pause.ts";
 import { Drains } from "./drain/drains.ts";
+import { problemsOf, refuse } from "@pgque/client/options";
 import {
-  checkDrain,
-  checkRunOnce,
+  drainOptions,
   messagesMax,
+  runOnceOptions,
   type DrainOptions,
   type RunOnceOptions,
 } from "./drain/drain-options.ts";
@@ -177,7 +179,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
    * const { done, failures } = await worker.runOnce();
    */
   async runOnce(options: RunOnceOptions = {}): Promise<RunSummary> {
-    checkRunOnce(options);
+    refuse("runOnce", problemsOf(options, runOnceOptions));
     return this.#drains.run(options, this.#forced.signal, (pass) => pass.once(options.max ?? this.#options.prefetch));
   }
 
@@ -191,7 +193,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
    * const { done, dead } = await worker.drain({ delayed: true, throwOnFailure: true }); // a test: all retries, without waiting
    */
   async drain(options: DrainOptions = {}): Promise<RunSummary> {
-    checkDrain(options);
+    refuse("drain", problemsOf(options, drainOptions));
     return this.#drains.run(options, this.#forced.signal, (pass) =>
       pass.all(messagesMax(options), options.delayed ?? false),
     );

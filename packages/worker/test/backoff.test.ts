@@ -2,7 +2,7 @@ import { type Message, Pgque } from "@pgque/client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { retryAfterMs } from "#src/connection/backoff";
-import { resolveOptions } from "#src/options";
+import { resolveOptions } from "#src/resolve-options";
 import { silent } from "./support/worker.ts";
 
 test("with all defaults the retries of a message outlast an outage of four and a half hours, and end within ten", async () => {

@@ -30,10 +30,10 @@ test.each([
     { leaseMs: 1000, heartbeatIntervalMs: 2000 },
     "expected `leaseMs` to be at least `heartbeatIntervalMs` (2000), got: 1000",
   ],
-  [{ consumer: "" }, "expected `consumer` to be a name of 1 to 57 bytes of UTF-8, got: ''"],
+  [{ consumer: "" }, "expected `consumer` to have 1 to 57 bytes of UTF-8, got: 0 bytes in ''"],
   [
     { consumer: "é".repeat(29) },
-    `expected \`consumer\` to be a name of 1 to 57 bytes of UTF-8, got: '${"é".repeat(29)}'`,
+    `expected \`consumer\` to have 1 to 57 bytes of UTF-8, got: 58 bytes in '${"é".repeat(29)}'`,
   ],
   [{ retryBackoff: "linear" }, 'expected `retryBackoff` to be "exponential", "fixed" or a function, got: \'linear\''],
   [{ retryJitter: 0.5 }, "expected `retryJitter` to be true or false, got: 0.5"],

@@ -17,10 +17,10 @@ export class Fleet {
 
   /** @throws UsageError naming the file whose options are wrong; nothing is connected to yet */
   static async of(tasks: readonly LoadedTask[], config: ClientConfig, schema: string, log: Logger): Promise<Fleet> {
-    const { defaultOptions, Worker } = await import("@pgque/worker");
+    const { workerOptions, Worker } = await import("@pgque/worker");
     // each worker receives, settles, maintains and runs schedules, one connection each at most; its transactional handlers have one each
     const max = tasks.reduce((sum, { options }) => {
-      const handlers = options.transactional === true ? (options.concurrency ?? defaultOptions.concurrency) : 0;
+      const handlers = options.transactional === true ? (options.concurrency ?? workerOptions.concurrency.default) : 0;
       return sum + 5 + handlers;
     }, 0);
     const pgque = new Pgque({ ...config, max }, { schema });

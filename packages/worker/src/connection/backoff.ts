@@ -1,5 +1,5 @@
 import type { Message } from "@pgque/client";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { pause } from "./pause.ts";
 
 type RetryOptions = Pick<ResolvedOptions, "retryMinMs" | "retryBackoff" | "retryMaxMs" | "retryJitter" | "log">;

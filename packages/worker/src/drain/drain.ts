@@ -8,7 +8,7 @@ import type { Heartbeat } from "../lease/heartbeat.ts";
 import { SharedServices } from "../shared-services.ts";
 import type { Lease } from "../lease/lease.ts";
 import { Notice } from "../notify/notice.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { receiveAhead } from "../fetch/receive-ahead.ts";
 import { routeOf } from "../execute/route.ts";
 import { Settler } from "../settle/settler.ts";

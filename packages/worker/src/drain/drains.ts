@@ -1,6 +1,6 @@
 import type { Pgque, Queue } from "@pgque/client";
 import type { AnyHandler } from "../execute/handler.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Preparation } from "../prepare.ts";
 import { Drain, type DrainSettings } from "./drain.ts";
 import type { RunOnceOptions, DrainOptions } from "./drain-options.ts";

@@ -5,7 +5,7 @@ import type { HandlerContext } from "./handler.ts";
 import type { Load } from "../health/health.ts";
 import { Notice } from "../notify/notice.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Outcome } from "./outcome.ts";
 import { quarantine } from "./quarantine.ts";
 import type { Route } from "./route.ts";

@@ -3,7 +3,7 @@ import { Backoff } from "../connection/backoff.ts";
 import { answered } from "../connection/answer.ts";
 import { RunContext } from "./context.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { outcomeOf, type Outcome } from "./outcome.ts";
 import { failed } from "./retry-policy.ts";
 import { Places } from "../transaction/places.ts";

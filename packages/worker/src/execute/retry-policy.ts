@@ -1,6 +1,6 @@
 import type { Message } from "@pgque/client";
 import { retryAfterMs } from "../connection/backoff.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Outcome } from "./outcome.ts";
 import { formatError } from "./format-error.ts";
 import { isUnrecoverable } from "./unrecoverable-error.ts";

@@ -2,7 +2,7 @@ import type { Message, PgqueError, Queue } from "@pgque/client";
 import type { AnyHandler, BatchContext, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./handler.ts";
 import { issuesToLog } from "../fetch/invalid-payload.ts";
 import { wrapped } from "./wrapped.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { deadLetter, done, type HandlerOutcome, outcomeOf, retry, type Outcome } from "./outcome.ts";
 import { failed } from "./retry-policy.ts";
 import { retryAfterMs } from "../connection/backoff.ts";

@@ -7,7 +7,7 @@ import type { Lease } from "../lease/lease.ts";
 import type { Notice } from "../notify/notice.ts";
 import { OpenBatch } from "../settle/open-batch.ts";
 import { receiveAhead } from "./receive-ahead.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Polling } from "./polling.ts";
 import type { Settler } from "../settle/settler.ts";
 

@@ -1,4 +1,4 @@
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { pause } from "../connection/pause.ts";
 import type { WakeUps } from "../notify/wake-ups.ts";
 

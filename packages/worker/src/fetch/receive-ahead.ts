@@ -2,7 +2,7 @@ import type { Batch, Pgque, Queue } from "@pgque/client";
 import { answered } from "../connection/answer.ts";
 import type { Executor } from "../execute/executor.ts";
 import { Lease } from "../lease/lease.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 
 /** What a receive brought. */
 export interface Received {

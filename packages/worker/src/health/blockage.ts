@@ -1,5 +1,5 @@
 import type { HeldLock, Pgque, Queue } from "@pgque/client";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { pause } from "../connection/pause.ts";
 
 /** A receive takes milliseconds; one that takes that long waits for somebody, who is looked for again as often. */

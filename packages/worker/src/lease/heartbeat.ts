@@ -1,5 +1,5 @@
 import type { Lease } from "./lease.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Heartbeater } from "./heartbeater.ts";
 import type { Settler } from "../settle/settler.ts";
 

@@ -3,7 +3,7 @@ import { answered } from "../connection/answer.ts";
 import { Backoff } from "../connection/backoff.ts";
 import { answersOf, type Watch } from "../health/watch.ts";
 import { shared } from "../log.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { deadline, pause } from "../connection/pause.ts";
 
 /** Where much is delayed something is due all the time; so long at least lies between two rounds, and so long when there is more to do. */

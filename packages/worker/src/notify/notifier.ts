@@ -3,7 +3,7 @@ import { Backoff } from "../connection/backoff.ts";
 import { warnOfHandler } from "../connection/beside-pool.ts";
 import { ListenConnection } from "./listen-connection.ts";
 import { shared } from "../log.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { pause } from "../connection/pause.ts";
 
 /**

@@ -2,7 +2,7 @@ import type { Queue } from "@pgque/client";
 import type { ListenConnection } from "./listen-connection.ts";
 import { channelOf, type Notifier, type Listener } from "./notifier.ts";
 import { Notice } from "./notice.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { pause } from "../connection/pause.ts";
 
 /**

@@ -3,7 +3,7 @@ import { answered } from "../connection/answer.ts";
 import { systemClock } from "../clock.ts";
 import type { WorkerEvents } from "../events/worker-events.ts";
 import type { Logger } from "../log.ts";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { retry } from "../connection/retry.ts";
 import { isFromAhead, isMissed } from "./due.ts";
 import { type Ask, ownRuns, sharedRuns, type ScheduledRuns } from "./scheduled-runs.ts";

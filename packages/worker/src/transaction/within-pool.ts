@@ -1,6 +1,6 @@
 import { PgqueError } from "@pgque/client";
 import type { Pool } from "pg";
-import type { ResolvedOptions } from "../options.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import { Places } from "./places.ts";
 
 /**
