@@ -13,6 +13,7 @@ const checks = [
   { name: "prose", command: "node", args: ["scripts/check-prose.mjs"] },
   { name: "tables of the benchmarks", command: "node", args: ["scripts/benchmarks-table.mjs", "--check"] },
   { name: "chart of the README", command: "node", args: ["scripts/readme-chart.mjs", "--check"] },
+  { name: "tables of options", command: "node", args: ["scripts/option-tables.mjs", "--check"] },
   { name: "page of the command line", command: "node", args: ["scripts/cli-page.mjs", "--check"] },
 ];
 

@@ -55,7 +55,7 @@ export const consumerOptions = {
     check: oneOf("shared", "exclusive", "ordered"),
     default: "shared",
     defaultInSql: "exclusive",
-    help: "any number of batches at once, one at a time, or one at a time of each lane; cannot be changed",
+    help: "`shared`: any number of batches; `exclusive`: one at a time; `ordered`: one at a time of each lane",
   },
   /** Where a new consumer begins; a time means the first message kept that was sent at or after it, and all behind that. Default: the first consumer of a queue at the earliest message kept, later ones with what is sent from now on. */
   from: {
