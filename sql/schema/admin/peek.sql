@@ -107,98 +107,115 @@ set enable_mergejoin = off
 set enable_sort = off
 set max_parallel_workers_per_gather = 0
 as $$
+declare
+  lane_by constant text := (select q.lane_by from queue q where q.id = queue_id);
+  holes jsonb := jsonb_build_object('queue', queue_id, 'priority', case when lane_by = 'priority' then 'm.lane::int' else 'null::int' end);
 begin
-  return query execute format(qualified($sql$
+  if consumer_id is not null then
+    holes := holes || jsonb_build_object(
+      'cursors', cursors_query(queue_id),
+      'turn', case when lane_by = 'priority' then '-p.lane' else 'p.lane' end,
+      'first_turn', case when lane_by = 'priority' then '-$3' else '$3' end,
+      'limited', 'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp())'
+        || ' order by m.lane, m.txid, m.seq limit $2',
+      'range_start_of_window', range_start('w', 'p.prev'),
+      'range_start_of_next', range_start('x', 'p.next')
+    );
+  end if;
+  return query execute render($sql$
     select m.id, m.attempt::int, c.name, null::timestamptz, m.type, m.payload, m.headers, m.created_at, m.expires_at,
-           case when q.lane_by = 'priority' then m.lane::int end, m.key, format('%%s.%%s.%%s', m.lane, m.txid, m.seq)
-      from (%1$s) m
-     cross join (select q.lane_by from {schema}.queue q where q.id = %2$s) q
+           ${priority}, m.key, format('%s.%s.%s', m.lane, m.txid, m.seq)
+      from (
+        $sql$ || indent(case when consumer_id is null then kept_messages() else unreceived_messages() end, 8) || $sql$
+      ) m
       left join {schema}.consumer c on c.id = m.consumer_id
      order by m.turn, m.is_next, m.txid, m.seq
-  $sql$), case when consumer_id is null then kept_messages(queue_id) else unreceived_messages(queue_id) end, queue_id)
-    using consumer_id, max_messages, lane, coalesce(txid, '0'), coalesce(seq, -1);
+  $sql$, holes) using consumer_id, max_messages, lane, coalesce(txid, '0'), coalesce(seq, -1);
 end
 $$;
 
--- The query for a page of everything that is kept. $2: how many, $4 and $5: after which (txid, seq).
-create function kept_messages(queue_id int) returns text
+-- Part of a template: a page of everything that is kept. $2: how many, $4 and $5: after which (txid, seq).
+create function kept_messages() returns text
 language sql
-stable
-return format(qualified($sql$
-      select m.*, 0 as turn, false as is_next
-        from (select q.lanes from {schema}.queue q where q.id = %1$s) q
-       cross join generate_series(0, q.lanes - 1) as l(lane)
-       cross join lateral (
-         select *
-           from {schema}.message_%1$s m
-          where m.lane = l.lane
-            and (m.txid, m.seq) > ($4, $5)
-            -- a retry for a consumer that is gone is for nobody
-            and (m.consumer_id is null or exists (select from {schema}.consumer c where c.id = m.consumer_id))
-          order by m.lane, m.txid, m.seq
-          limit $2
-       ) m
-       order by m.txid, m.seq
-       limit $2
-$sql$), queue_id);
+immutable
+return $sql$select m.*, 0 as turn, false as is_next
+  from (select q.lanes from {schema}.queue q where q.id = ${queue}) q
+ cross join generate_series(0, q.lanes - 1) as l(lane)
+ cross join lateral (
+   select *
+     from {schema}.message_${queue} m
+    where m.lane = l.lane
+      and (m.txid, m.seq) > ($4, $5)
+      -- a retry for a consumer that is gone is for nobody
+      and (m.consumer_id is null or exists (select from {schema}.consumer c where c.id = m.consumer_id))
+    order by m.lane, m.txid, m.seq
+    limit $2
+ ) m
+ order by m.txid, m.seq
+ limit $2$sql$;
 
--- The query for a page of what a consumer has not received. $1: the consumer, $2: how many, $3, $4 and $5: after which lane and (txid, seq) in it.
+-- Part of a template: a page of what a consumer has not received. $1: the consumer, $2: how many, $3, $4 and $5: after which lane and (txid, seq) in it.
 -- First comes what is left of the window, then what a new one would hold, each with its late messages first: see receive/receive.sql. Where to
 -- go on is told by the cursor of the moment, so a page goes on rightly too where the consumer has received meanwhile.
-create function unreceived_messages(queue_id int) returns text
+create function unreceived_messages() returns text
 language sql
-stable
-set search_path from current
-begin atomic
-  select format($sql$
-      select m.*, p.turn
-        from (select p.*, %3$s as turn, coalesce(p.lane = $3, false) as goes_on from (%2$s) p) p
-       cross join lateral (select case when p.goes_on then $4 else '0' end as last_txid, case when p.goes_on then $5 else -1 end as last_seq) f
-       cross join lateral (select not pg_visible_in_snapshot(f.last_txid, p.next) as is_next) g
-        -- after which message in what is left of the window, …
-       cross join lateral (
-         select case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_txid else p.last_txid end as last_txid,
-                case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_seq else p.last_seq end as last_seq
-       ) w
-        -- … and in what a new one would hold
-       cross join lateral (
-         select case when g.is_next then f.last_txid else '0' end as last_txid, case when g.is_next then f.last_seq else -1 end as last_seq
-       ) x
-       cross join lateral (
-         (
-           select false as is_next, m.*
-             from pg_snapshot_xip(p.prev) as late(txid)
-            cross join lateral (%4$s and m.txid = late.txid and (m.txid, m.seq) > (w.last_txid, w.last_seq) %5$s) m
-            where not g.is_next and not p.exhausted and late.txid >= w.last_txid and pg_visible_in_snapshot(late.txid, p.next)
-         )
-         union all
-         (
-           select false, m.* from (
-             %4$s and (m.txid, m.seq) > %6$s and m.txid < pg_snapshot_xmax(p.next) and pg_visible_in_snapshot(m.txid, p.next) %5$s
-           ) m
-            where not g.is_next and not p.exhausted
-         )
-         union all
-         (
-           select true, m.*
-             from pg_snapshot_xip(p.next) as late(txid)
-            cross join lateral (%4$s and m.txid = late.txid and (m.txid, m.seq) > (x.last_txid, x.last_seq) %5$s) m
-            where late.txid >= x.last_txid
-         )
-         union all
-         (select true, m.* from (%4$s and (m.txid, m.seq) > %7$s %5$s) m)
-       ) m
-       where $3 is null or p.turn >= %8$s
-       order by p.turn, m.is_next, m.txid, m.seq
-       limit $2
-    $sql$, q.id, cursors_query(q.id), case when q.lane_by = 'priority' then '-p.lane' else 'p.lane' end,
-    format(qualified('select * from {schema}.message_%s m where m.lane = p.lane'), q.id),
-    'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp())'
-      || ' order by m.lane, m.txid, m.seq limit $2',
-    range_start('w', 'p.prev'), range_start('x', 'p.next'), case when q.lane_by = 'priority' then '-$3' else '$3' end)
-    from queue q
-   where q.id = unreceived_messages.queue_id;
-end;
+immutable
+return $sql$select m.*, p.turn
+  from (
+    select p.*, ${turn} as turn, coalesce(p.lane = $3, false) as goes_on
+      from (
+        ${cursors}
+      ) p
+  ) p
+ cross join lateral (select case when p.goes_on then $4 else '0' end as last_txid, case when p.goes_on then $5 else -1 end as last_seq) f
+ cross join lateral (select not pg_visible_in_snapshot(f.last_txid, p.next) as is_next) g
+  -- after which message in what is left of the window, …
+ cross join lateral (
+   select case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_txid else p.last_txid end as last_txid,
+          case when (f.last_txid, f.last_seq) > (p.last_txid, p.last_seq) then f.last_seq else p.last_seq end as last_seq
+ ) w
+  -- … and in what a new one would hold
+ cross join lateral (
+   select case when g.is_next then f.last_txid else '0' end as last_txid, case when g.is_next then f.last_seq else -1 end as last_seq
+ ) x
+ cross join lateral (
+   (
+     select false as is_next, m.*
+       from pg_snapshot_xip(p.prev) as late(txid)
+      cross join lateral (
+        select * from {schema}.message_${queue} m
+         where m.lane = p.lane and m.txid = late.txid and (m.txid, m.seq) > (w.last_txid, w.last_seq) ${limited}
+      ) m
+      where not g.is_next and not p.exhausted and late.txid >= w.last_txid and pg_visible_in_snapshot(late.txid, p.next)
+   )
+   union all
+   (
+     select false, m.* from (
+       select * from {schema}.message_${queue} m
+        where m.lane = p.lane and (m.txid, m.seq) > ${range_start_of_window} and m.txid < pg_snapshot_xmax(p.next) and pg_visible_in_snapshot(m.txid, p.next) ${limited}
+     ) m
+      where not g.is_next and not p.exhausted
+   )
+   union all
+   (
+     select true, m.*
+       from pg_snapshot_xip(p.next) as late(txid)
+      cross join lateral (
+        select * from {schema}.message_${queue} m
+         where m.lane = p.lane and m.txid = late.txid and (m.txid, m.seq) > (x.last_txid, x.last_seq) ${limited}
+      ) m
+      where late.txid >= x.last_txid
+   )
+   union all
+   (
+     select true, m.* from (
+       select * from {schema}.message_${queue} m where m.lane = p.lane and (m.txid, m.seq) > ${range_start_of_next} ${limited}
+     ) m
+   )
+ ) m
+ where $3 is null or p.turn >= ${first_turn}
+ order by p.turn, m.is_next, m.txid, m.seq
+ limit $2$sql$;
 
 -- What waits in one table of delayed messages, for everybody or for one consumer, after (due_at, seq). n: the number of the table.
 create function peek_delayed(
@@ -220,32 +237,32 @@ declare
           else (d.consumer_id is null or d.consumer_id = $2) and (d.expires_at is null or d.expires_at > clock_timestamp()) end
   $sql$));
 begin
-  return query execute format(qualified($sql$
+  return query execute render($sql$
     select d.seq, row(
              d.id, d.attempt::int, c.name, d.due_at, d.type, d.payload, d.headers, d.created_at, d.expires_at,
              case when q.lane_by = 'priority' then d.lane::int end, d.key,
-             format('delayed.%%s.%%s.%%s', $9, (extract(epoch from d.due_at) * 1000000)::bigint, d.seq)
+             format('delayed.%s.%s.%s', $9, (extract(epoch from d.due_at) * 1000000)::bigint, d.seq)
            )::{schema}.peeked_message
       from (
         (
-          select d.* from {schema}.%1$I d
-           where (d.due_at, d.seq) > (greatest($6, $3), case when $6 > $3 then $7 when $6 < $3 then $4 else greatest($7, $4) end) and %2$s
+          select d.* from {schema}.${source:I} d
+           where (d.due_at, d.seq) > (greatest($6, $3), case when $6 > $3 then $7 when $6 < $3 then $4 else greatest($7, $4) end) and ${wanted}
            order by d.due_at, d.seq
            limit $5
         )
         union all
         -- what was not visible yet when the table was moved up to there
-        select d.* from pg_snapshot_xip(($8).snapshot) as late(txid) join {schema}.%1$I d on d.txid = late.txid
-         where not {schema}.is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+        select d.* from pg_snapshot_xip(($8).snapshot) as late(txid) join {schema}.${source:I} d on d.txid = late.txid
+         where not {schema}.is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and ${wanted}
         union all
-        select d.* from {schema}.%1$I d
-         where d.txid >= pg_snapshot_xmax(($8).snapshot) and not {schema}.is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and %2$s
+        select d.* from {schema}.${source:I} d
+         where d.txid >= pg_snapshot_xmax(($8).snapshot) and not {schema}.is_moved($8, d.txid, d.due_at, d.seq) and (d.due_at, d.seq) <= ($6, $7) and (d.due_at, d.seq) > ($3, $4) and ${wanted}
       ) d
      cross join (select q.lane_by from {schema}.queue q where q.id = $1) q
       left join {schema}.consumer c on c.id = d.consumer_id
      order by d.due_at, d.seq
      limit $5
-  $sql$), source, wanted)
+  $sql$, jsonb_build_object('source', source, 'wanted', wanted))
     using queue_id, consumer_id, after_due_at, after_seq, max_messages, moved.due_at, moved.seq, moved, n;
 end
 $$;
