@@ -104,12 +104,12 @@ as $$
 declare
   messages constant text := concat_ws('_', 'message', queue_id, only_segment);
   after constant text := range_start('p', 'p.prev');
-  late_messages constant text := format(qualified($sql$
+  late_messages constant text := render($sql$
            (
              select m.seq, m.created_at
                from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-              cross join lateral (select * from {schema}.%1$I m where m.lane = p.lane and m.txid = late.txid offset 0) m
-              where not ((late.txid, m.seq) > %2$s)
+              cross join lateral (select * from {schema}.${messages:I} m where m.lane = p.lane and m.txid = late.txid offset 0) m
+              where not ((late.txid, m.seq) > ${range_start})
                 and not pg_visible_in_snapshot(late.txid, p.prev)
                 and not (pg_visible_in_snapshot(late.txid, p.next) and (late.txid, m.seq) <= (p.last_txid, p.last_seq))
                 and (m.consumer_id is null or m.consumer_id = p.consumer_id)
@@ -117,28 +117,28 @@ declare
               limit $2 + 1
            )
            union all
-  $sql$), messages, after);
+  $sql$, jsonb_build_object('messages', messages, 'range_start', after));
   is_late constant boolean := exists (
     select from unnest(places) as p where pg_snapshot_xmin(p.prev) < pg_snapshot_xmax(p.prev) or pg_snapshot_xmin(p.next) < pg_snapshot_xmax(p.next)
   );
 begin
-  return query execute format(qualified($sql$
+  return query execute render($sql$
     select p.consumer_id,
            sum(case when w.counted <= $2 then w.counted
                     else w.counted * greatest((l.last_value - w.first_seq + 1)::float8 / (w.last_seq - w.first_seq + 1), 1) end)::bigint,
            min(w.oldest_at),
            bool_or(w.counted > $2)
       from unnest($1) as p
-     cross join {schema}.message_seq_%1$s l
+     cross join {schema}.message_seq_${queue} l
      cross join lateral (
        select count(*) as counted, min(m.created_at) as oldest_at, min(m.seq) as first_seq, max(m.seq) as last_seq
          from (select * from (
-           %3$s
+           ${late_messages}
            (
              select m.seq, m.created_at
-               from {schema}.%4$I m
+               from {schema}.${messages:I} m
               where m.lane = p.lane
-                and (m.txid, m.seq) > %2$s
+                and (m.txid, m.seq) > ${range_start}
                 and (m.consumer_id is null or m.consumer_id = p.consumer_id)
                 and (m.expires_at is null or m.expires_at > clock_timestamp())
               order by m.lane, m.txid, m.seq
@@ -147,7 +147,12 @@ begin
          ) m limit $2 + 1) m
      ) w
      group by p.consumer_id
-  $sql$), queue_id, after, case when is_late then late_messages end, messages) using places, counted_of_lane(queue_id, 10000);
+  $sql$, jsonb_build_object(
+    'queue', queue_id,
+    'range_start', after,
+    'late_messages', case when is_late then late_messages else '' end,
+    'messages', messages
+  )) using places, counted_of_lane(queue_id, 10000);
 end
 $$;
 
@@ -166,12 +171,12 @@ as $$
 declare
   batches constant text := concat_ws('_', 'batch', queue_id, only_segment);
   -- there are none, as a rule
-  of_still_open constant text := case when exists (select from unnest(places) as p where (p.settled).still_open is not null) then format(qualified($sql$
-           (select * from {schema}.%I b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open[:$2]))
+  of_still_open constant text := case when exists (select from unnest(places) as p where (p.settled).still_open is not null) then render($sql$
+           (select * from {schema}.${batches:I} b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open[:$2]))
            union all
-  $sql$), batches) else '' end;
+  $sql$, jsonb_build_object('batches', batches)) else '' end;
 begin
-  return query execute format(qualified($sql$
+  return query execute render($sql$
     select p.consumer_id, sum(o.in_flight * r.whole)::bigint, sum(o.open_batches * r.whole)::int, bool_or(r.whole > 1)
       from unnest($1) as p
       join {schema}.consumer c on c.id = p.consumer_id
@@ -181,9 +186,9 @@ begin
                 where c.mode <> 'ordered' or b.waits_until is null and not {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
               ), 0) as in_flight
          from (
-           %1$s
+           ${still_open}
            (
-             select * from {schema}.%2$I b
+             select * from {schema}.${batches:I} b
               where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n >= (p.settled).settled_before
               order by b.n
               limit greatest($2 - coalesce(cardinality((p.settled).still_open), 0), 0)
@@ -191,7 +196,7 @@ begin
          ) b
         cross join lateral (
           select coalesce(bool_or(o.final), false) as final, coalesce(sum(cardinality(o.message_ids)), 0) as settled
-            from {schema}.%3$I o
+            from {schema}.${outcomes:I} o
            where o.segment = b.segment and o.batch_id = b.id
         ) o
         where b.id is not null and not o.final
@@ -200,7 +205,11 @@ begin
        select greatest((coalesce(cardinality((p.settled).still_open), 0) + p.n - (p.settled).settled_before + 1)::float8 / $2, 1) as whole
      ) r
      group by p.consumer_id
-  $sql$), of_still_open, batches, concat_ws('_', 'outcome', queue_id, only_segment)) using places, counted_of_lane(queue_id, 1000);
+  $sql$, jsonb_build_object(
+    'still_open', of_still_open,
+    'batches', batches,
+    'outcomes', concat_ws('_', 'outcome', queue_id, only_segment)
+  )) using places, counted_of_lane(queue_id, 1000);
 end
 $$;
 

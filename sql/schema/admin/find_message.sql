@@ -81,16 +81,16 @@ stable
 set search_path from current
 as $$
 begin
-  return query execute format(qualified($sql$
+  return query execute render($sql$
     with message as materialized (
-      select m.*, m.expires_at <= clock_timestamp() as is_expired from {schema}.message_%1$s m where m.id = $2
+      select m.*, m.expires_at <= clock_timestamp() as is_expired from {schema}.message_${queue} m where m.id = $2
     ),
     consumer_message as (
       select m.*, p.consumer_id as of_consumer, c.name as consumer,
              pg_visible_in_snapshot(m.txid, p.prev)
                or (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq)) as is_received
         from message m
-        join (%2$s) p on p.lane = m.lane and (m.consumer_id is null or m.consumer_id = p.consumer_id)
+        join (${cursors}) p on p.lane = m.lane and (m.consumer_id is null or m.consumer_id = p.consumer_id)
         join {schema}.consumer c on c.id = p.consumer_id
     )
     select case
@@ -111,11 +111,15 @@ begin
         select * from consumer_message
         union all
         select m.*, null, null, false from message m
-         where m.consumer_id is null and not exists (select from {schema}.consumer c where c.queue_id = %1$s)
+         where m.consumer_id is null and not exists (select from {schema}.consumer c where c.queue_id = ${queue})
       ) r
-      join {schema}.queue q on q.id = %1$s
-      left join lateral (%3$s) b on r.is_received
-  $sql$), queue_id, cursors_query(queue_id), newest_batch_query(queue_id)) using null::int, message_id;
+      join {schema}.queue q on q.id = ${queue}
+      left join lateral (${newest_batch}) b on r.is_received
+  $sql$, jsonb_build_object(
+    'queue', queue_id,
+    'cursors', cursors_query(queue_id),
+    'newest_batch', newest_batch_query(queue_id)
+  )) using null::int, message_id;
 end
 $$;
 
@@ -124,18 +128,18 @@ $$;
 create function newest_batch_query(queue_id int) returns text
 language sql
 stable
-return format(qualified($sql$
+return render($sql$
         select b.id, b.worker, b.lease_until, b.waits_until, coalesce(b.remainder_attempts[array_position(b.remainder_ids, r.id)], r.attempt) as attempt,
-               (select min(o.created_at) from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
-          from {schema}.batch_%1$s b
-          join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+               (select min(o.created_at) from {schema}.outcome_${queue} o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
+          from {schema}.batch_${queue} b
+          join {schema}.batch_${queue} w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
          where b.consumer_id = r.of_consumer and b.lane = r.lane and b.id is not null
            and (r.txid, r.seq) >= (b.first_txid, b.first_seq) and (r.txid, r.seq) <= (b.last_txid, b.last_seq)
            and pg_visible_in_snapshot(r.txid, w.next_snapshot) and not pg_visible_in_snapshot(r.txid, w.prev_snapshot)
            and case when b.remainder_ids is null then (r.expires_at <= b.created_at) is not true else r.id = any (b.remainder_ids) end
          order by b.n desc
          limit 1
-$sql$), queue_id);
+$sql$, jsonb_build_object('queue', queue_id));
 
 -- Among what is delayed, sent so or to be tried again.
 create function find_delayed(queue_id int, message_id bigint) returns setof found_message

@@ -160,19 +160,19 @@ begin
   select count(*) filter (where k.place = 0) as kept, count(*) filter (where k.place > 0) as to_receive into counted from pg_temp.kept_message k;
   first_seq := coalesce(pg_sequence_last_value(sequence), 0);
   perform raise_sequence(sequence, first_seq + counted.kept + counted.to_receive);
-  execute format(qualified($sql$
-    insert into {schema}.message_%1$s_%2$s (seq, consumer_id, attempt, %3$s)
-    select $1 + k.number, k.of_consumer, k.of_attempt, %3$s from pg_temp.kept_message k order by k.number
-  $sql$), queue_id, pointer_segment(pg_sequence_last_value(pointer)), columns) using first_seq;
+  execute render($sql$
+    insert into {schema}.message_${queue}_${segment} (seq, consumer_id, attempt, ${columns})
+    select $1 + k.number, k.of_consumer, k.of_attempt, ${columns} from pg_temp.kept_message k order by k.number
+  $sql$, jsonb_build_object('queue', queue_id, 'segment', pointer_segment(pg_sequence_last_value(pointer)), 'columns', columns)) using first_seq;
   drop table pg_temp.kept_message;
 
   perform pg_current_xact_id();
   before := snapshot_now();
-  execute format(qualified($sql$
-    insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages)
-    select %2$s, c.consumer_id, c.lane, 1, $1, {schema}.snapshot_with_own($1), 1, pg_current_xact_id(), $2, 0
+  execute render($sql$
+    insert into {schema}.batch_${queue} (segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages)
+    select ${segment}, c.consumer_id, c.lane, 1, $1, {schema}.snapshot_with_own($1), 1, pg_current_xact_id(), $2, 0
       from unnest($3, $4) as c(consumer_id, lane)
-  $sql$), queue_id, pointer_segment(pg_sequence_last_value(pointer)))
+  $sql$, jsonb_build_object('queue', queue_id, 'segment', pointer_segment(pg_sequence_last_value(pointer))))
     using before, first_seq + counted.kept, cursors.consumers, cursors.lanes;
 
   -- the keys of advisory locks that are written into them are hashes, which may differ between major versions

@@ -28,25 +28,29 @@ declare
   last_place text;
 begin
   perform require_same_cluster(), check_max_messages(max_messages, 1000);
-  execute format(qualified($sql$
+  execute render($sql$
     select coalesce(array_agg(
              row(
                m.id, m.attempt::int, null::text, null::timestamptz, m.type, m.payload, m.headers, m.created_at, m.expires_at,
-               case when m.lane_by = 'priority' then m.lane::int end, m.key, format('%%s.%%s.%%s', m.lane, m.txid, m.seq)
+               case when m.lane_by = 'priority' then m.lane::int end, m.key, format('%s.%s.%s', m.lane, m.txid, m.seq)
              )::{schema}.peeked_message
              order by m.txid, m.seq
            ), '{}'),
-           case when count(*) = $1 then (array_agg(format('%%s.%%s', m.txid, m.seq) order by m.txid desc, m.seq desc))[1] end
+           case when count(*) = $1 then (array_agg(format('%s.%s', m.txid, m.seq) order by m.txid desc, m.seq desc))[1] end
       from (
         select q.lane_by, m.*
           from {schema}.queue q
          cross join generate_series(0, q.lanes - 1) as l(lane)
-         cross join lateral (%2$s) m
-         where q.id = %1$s
-         order by m.txid %3$s, m.seq %3$s
+         cross join lateral (${messages}) m
+         where q.id = ${queue}
+         order by m.txid ${direction}, m.seq ${direction}
          limit $1
       ) m
-  $sql$), of_queue, case when after is null then last_messages(of_queue) else messages_between(of_queue) end, case when after is null then 'desc' else '' end)
+  $sql$, jsonb_build_object(
+    'queue', of_queue,
+    'messages', case when after is null then last_messages(of_queue) else messages_between(of_queue) end,
+    'direction', case when after is null then 'desc' else '' end
+  ))
     into messages, last_place using max_messages, place.since, until, coalesce(place.txid, '0'), coalesce(place.seq, -1);
   "position" := case when after is null or last_place is null then until::text else concat_ws('/', place.since, until, last_place) end;
 end
@@ -88,29 +92,29 @@ $$;
 create function last_messages(queue_id int) returns text
 language sql
 stable
-return format(qualified($sql$
-  select m.* from {schema}.message_%1$s m
+return render($sql$
+  select m.* from {schema}.message_${queue} m
    where m.lane = l.lane and m.consumer_id is null and pg_visible_in_snapshot(m.txid, $3)
    order by m.lane desc, m.txid desc, m.seq desc
    limit $1
-$sql$), queue_id);
+$sql$, jsonb_build_object('queue', queue_id));
 
 -- The query for a page of what $3 sees of a lane and $2 did not. $1: how many, $4 and $5: after which (txid, seq).
 create function messages_between(queue_id int) returns text
 language sql
 stable
-return format(qualified($sql$
+return render($sql$
   select m.*
     from pg_snapshot_xip($2) as late(txid)
    cross join lateral (
-     select * from {schema}.message_%1$s m
+     select * from {schema}.message_${queue} m
       where m.lane = l.lane and m.txid = late.txid and (m.txid, m.seq) > ($4, $5) and m.consumer_id is null and pg_visible_in_snapshot(m.txid, $3)
       order by m.lane, m.txid, m.seq
       limit $1
    ) m
   union all
   (
-    select * from {schema}.message_%1$s m
+    select * from {schema}.message_${queue} m
      where m.lane = l.lane
        and (m.txid, m.seq) > (case when $4 < pg_snapshot_xmax($2) then pg_snapshot_xmax($2) else $4 end, case when $4 < pg_snapshot_xmax($2) then -1 else $5 end)
        and m.txid < pg_snapshot_xmax($3)
@@ -119,4 +123,4 @@ return format(qualified($sql$
      order by m.lane, m.txid, m.seq
      limit $1
   )
-$sql$), queue_id);
+$sql$, jsonb_build_object('queue', queue_id));

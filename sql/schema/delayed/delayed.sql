@@ -12,8 +12,8 @@ language plpgsql
 set search_path from current
 as $$
 begin
-  execute format(qualified($ddl$
-    create table {schema}.%1$I (
+  execute render($ddl$
+    create table {schema}.${table:I} (
       -- of the top-level transaction, so savepoints do not matter
       txid xid8 not null default pg_current_xact_id(),
       due_at timestamptz not null check (isfinite(due_at)),
@@ -34,12 +34,12 @@ begin
       headers jsonb
     ) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
     -- deliver_delayed deletes, which a publication refuses of a table without an identity; this one costs an insert nothing
-    alter table {schema}.%1$I replica identity full;
-    create index on {schema}.%1$I (due_at, seq);
-    create index on {schema}.%1$I (txid);
-    comment on table {schema}.%1$I is 'Messages that wait for their time.';
+    alter table {schema}.${table:I} replica identity full;
+    create index on {schema}.${table:I} (due_at, seq);
+    create index on {schema}.${table:I} (txid);
+    comment on table {schema}.${table:I} is 'Messages that wait for their time.';
 
-    create table {schema}.%2$I (
+    create table {schema}.${log:I} (
       n bigint primary key,
       -- a row has been moved if and only if this snapshot sees it and it is at or before (due_at, seq): see move_delayed
       snapshot pg_snapshot not null,
@@ -53,8 +53,8 @@ begin
       moved bigint not null,
       created_at timestamptz not null default clock_timestamp()
     ) with (autovacuum_enabled = off);
-    comment on table {schema}.%2$I is 'How far the messages of that table have been moved: the newest row says.';
-  $ddl$), name, name || '_log');
+    comment on table {schema}.${log:I} is 'How far the messages of that table have been moved: the newest row says.';
+  $ddl$, jsonb_build_object('table', name, 'log', name || '_log'));
 end
 $$;
 

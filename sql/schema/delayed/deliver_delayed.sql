@@ -105,12 +105,12 @@ declare
 begin
   for source in select t from filled_delayed_tables() t loop
     position := delayed_position(source);
-    execute format($sql$
+    execute render($sql$
       select least(
-        (select d.due_at from (%1$s) d where d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5) order by d.due_at, d.seq limit 1),
-        (select min(d.due_at) from (%2$s) d where d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5))
+        (select d.due_at from (${rows_after_point}) d where d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5) order by d.due_at, d.seq limit 1),
+        (select min(d.due_at) from (${late_rows}) d where d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5))
       )
-    $sql$, rows_after_point(source), late_rows(source)) into due_at using position, seen, 'infinity'::timestamptz, uid, consumer_id;
+    $sql$, jsonb_build_object('rows_after_point', rows_after_point(source), 'late_rows', late_rows(source))) into due_at using position, seen, 'infinity'::timestamptz, uid, consumer_id;
     first_due_at := least(first_due_at, due_at);
   end loop;
   return first_due_at;
@@ -128,17 +128,20 @@ declare
   delivered bigint;
 begin
   -- lanes may have been added since a message was sent whose transaction was open then: the lane of a key is found anew
-  execute format(qualified($sql$
-    insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-    select nextval('{schema}.message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, %3$s, d.key, d.expires_at, d.type, d.payload, d.headers
+  execute render($sql$
+    insert into {schema}.message_${queue}_${segment} (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    select nextval('{schema}.message_seq_${queue}'), d.id, d.created_at, d.consumer_id, d.attempt, ${lane}, d.key, d.expires_at, d.type, d.payload, d.headers
       from (
         select taken.*
           from {schema}.filled_delayed_tables() as source
          cross join lateral {schema}.take_delayed(source, $1, $2, $3) taken
          order by taken.due_at, taken.seq
       ) d
-  $sql$), queue_id, pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id)))),
-  case when settings.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), queue_id) else 'd.lane' end)
+  $sql$, jsonb_build_object(
+    'queue', queue_id,
+    'segment', pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id)))),
+    'lane', case when settings.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), queue_id) else 'd.lane' end
+  ))
     using settings.uid, consumer_id, due_by;
   get diagnostics delivered = row_count;
   return delivered;
@@ -159,13 +162,13 @@ declare
   position delayed_position := delayed_position(source);
   taken bigint;
 begin
-  return query execute format(qualified($sql$
-    delete from {schema}.%1$I t
-     using (%2$s) d
+  return query execute render($sql$
+    delete from {schema}.${source:I} t
+     using (${unmoved_rows}) d
      where t.due_at = d.due_at and t.seq = d.seq
        and d.due_at <= $3 and d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5)
     returning t.*
-  $sql$), source, unmoved_rows(source)) using position, seen, due_by, queue_uid, consumer_id;
+  $sql$, jsonb_build_object('source', source, 'unmoved_rows', unmoved_rows(source))) using position, seen, due_by, queue_uid, consumer_id;
   get diagnostics taken = row_count;
   if taken > 0 then
     position.n := position.n + 1;

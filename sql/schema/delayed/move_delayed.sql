@@ -236,13 +236,13 @@ declare
   part record;
 begin
   if target is not null then
-    perform write_rows(format(qualified($sql$
-      insert into {schema}.%1$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+    perform write_rows(render($sql$
+      insert into {schema}.${target:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
-        from {schema}.%2$I d
+        from {schema}.${source:I} d
        where d.ctid = any ($1)
        order by d.due_at, d.seq
-    $sql$), delayed_table(target), source), tids);
+    $sql$, jsonb_build_object('target', delayed_table(target), 'source', source)), tids);
     return;
   end if;
   for part in
@@ -253,14 +253,18 @@ begin
      order by q.id
   loop
     -- lanes may have been added since a message was sent whose transaction was open then: the lane of a key is found anew
-    perform write_rows(format(qualified($sql$
-      insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select nextval('{schema}.message_seq_%1$s'), d.id, d.created_at, d.consumer_id, d.attempt, %4$s, d.key, d.expires_at, d.type, d.payload, d.headers
-        from {schema}.%3$I d
+    perform write_rows(render($sql$
+      insert into {schema}.message_${queue}_${segment} (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      select nextval('{schema}.message_seq_${queue}'), d.id, d.created_at, d.consumer_id, d.attempt, ${lane}, d.key, d.expires_at, d.type, d.payload, d.headers
+        from {schema}.${source:I} d
        where d.ctid = any ($1)
        order by d.due_at, d.seq
-    $sql$), part.id, pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', part.id)))), source,
-    case when part.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), part.id) else 'd.lane' end), part.tids);
+    $sql$, jsonb_build_object(
+      'queue', part.id,
+      'segment', pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', part.id)))),
+      'source', source,
+      'lane', case when part.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), part.id) else 'd.lane' end
+    )), part.tids);
     perform wake(part.id);
   end loop;
 end

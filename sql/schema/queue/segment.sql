@@ -17,8 +17,8 @@ language plpgsql
 set search_path from current
 as $$
 begin
-  execute format(qualified($ddl$
-    create table {schema}.message_%1$s (
+  execute render($ddl$
+    create table {schema}.message_${queue} (
       -- of the top-level transaction, so savepoints do not matter
       txid xid8 not null default pg_current_xact_id(),
       -- one value per row; orders the messages of one transaction
@@ -40,9 +40,9 @@ begin
       payload text,
       headers jsonb
     ) with (autovacuum_enabled = off);
-    create index on {schema}.message_%1$s (lane, txid, seq);
+    create index on {schema}.message_${queue} (lane, txid, seq);
 
-    create table {schema}.batch_%1$s (
+    create table {schema}.batch_${queue} (
       segment smallint not null,
       consumer_id int not null,
       lane smallint not null default 0,
@@ -86,10 +86,10 @@ begin
       -- of a consumer with a rate limit: see receive/limits.sql
       rate_until timestamptz
     ) partition by list (segment);
-    create index on {schema}.batch_%1$s (consumer_id, lane, n);
-    create index on {schema}.batch_%1$s (id);
+    create index on {schema}.batch_${queue} (consumer_id, lane, n);
+    create index on {schema}.batch_${queue} (id);
 
-    create table {schema}.outcome_%1$s (
+    create table {schema}.outcome_${queue} (
       segment smallint not null,
       batch_id bigint not null,
       -- counts the outcomes of a batch: two that are written at once cannot overlook each other
@@ -105,12 +105,12 @@ begin
       primary key (batch_id, n, segment)
     ) partition by list (segment);
 
-    create sequence {schema}.message_seq_%1$s owned by {schema}.message_%1$s.seq;
-    create sequence {schema}.batch_seq_%1$s maxvalue 134217727 cycle owned by {schema}.batch_%1$s.id;
-    create sequence {schema}.segment_pointer_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
-    create sequence {schema}.lock_attempts_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
-    create sequence {schema}.idle_%1$s minvalue 0 owned by {schema}.message_%1$s.txid;
-  $ddl$), queue_id);
+    create sequence {schema}.message_seq_${queue} owned by {schema}.message_${queue}.seq;
+    create sequence {schema}.batch_seq_${queue} maxvalue 134217727 cycle owned by {schema}.batch_${queue}.id;
+    create sequence {schema}.segment_pointer_${queue} minvalue 0 owned by {schema}.message_${queue}.txid;
+    create sequence {schema}.lock_attempts_${queue} minvalue 0 owned by {schema}.message_${queue}.txid;
+    create sequence {schema}.idle_${queue} minvalue 0 owned by {schema}.message_${queue}.txid;
+  $ddl$, jsonb_build_object('queue', queue_id));
   perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(0));
   perform setval(relation(format('lock_attempts_%s', queue_id)), 0);
   perform withhold(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,idle}'::text[]) as kind));
@@ -132,16 +132,16 @@ declare
   kind text;
 begin
   execute format(qualified('lock table only {schema}.batch_%s in exclusive mode'), queue_id);
-  execute format(qualified($ddl$
-    create table {schema}.message_%1$s_%2$s () inherits ({schema}.message_%1$s) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
-    create index on {schema}.message_%1$s_%2$s (lane, txid, seq);
-  $ddl$), queue_id, segment);
+  execute render($ddl$
+    create table {schema}.message_${queue}_${segment} () inherits ({schema}.message_${queue}) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+    create index on {schema}.message_${queue}_${segment} (lane, txid, seq);
+  $ddl$, jsonb_build_object('queue', queue_id, 'segment', segment));
   -- attached, not created as partitions: that would need ACCESS EXCLUSIVE on the parents, and wait for pg_dump
   foreach kind in array array['batch', 'outcome'] loop
-    execute format(qualified($ddl$
-      create table {schema}.%1$s_%2$s_%3$s (like {schema}.%1$s_%2$s including all) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
-      alter table {schema}.%1$s_%2$s attach partition {schema}.%1$s_%2$s_%3$s for values in (%3$s);
-    $ddl$), kind, queue_id, segment);
+    execute render($ddl$
+      create table {schema}.${kind}_${queue}_${segment} (like {schema}.${kind}_${queue} including all) with (autovacuum_enabled = off, toast.autovacuum_enabled = off);
+      alter table {schema}.${kind}_${queue} attach partition {schema}.${kind}_${queue}_${segment} for values in (${segment});
+    $ddl$, jsonb_build_object('kind', kind, 'queue', queue_id, 'segment', segment));
   end loop;
   perform withhold(array(select format('%s_%s_%s', of_kind, queue_id, segment) from unnest('{message,batch,outcome}'::text[]) as of_kind));
 end

@@ -9,26 +9,26 @@ as $$
 declare
   current_segment constant int := pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id))));
 begin
-  execute format(qualified($sql$
-    insert into {schema}.batch_%1$s (
+  execute render($sql$
+    insert into {schema}.batch_${queue} (
       segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open,
       rate_until, expired
     )
-    select %3$s, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
+    select ${current}, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
            (c.settled).settled_before, (c.settled).still_open, c.rate_until, c.expired
-      from {schema}.cursors(%1$s) c
-     where c.segment = %2$s
-  $sql$), queue_id, segment, current_segment);
+      from {schema}.cursors(${queue}) c
+     where c.segment = ${segment}
+  $sql$, jsonb_build_object('queue', queue_id, 'segment', segment, 'current', current_segment));
   -- a receive may write a later one meanwhile: this one stays true
-  execute format(qualified($sql$
-    insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, last_txid, last_seq, messages, settled_before, still_open)
-    select %3$s, f.consumer_id, f.lane, f.n, f.n, '0', -1, 0, f.settled_before, f.still_open
-      from {schema}.cursors(%1$s) c
+  execute render($sql$
+    insert into {schema}.batch_${queue} (segment, consumer_id, lane, n, window_n, last_txid, last_seq, messages, settled_before, still_open)
+    select ${current}, f.consumer_id, f.lane, f.n, f.n, '0', -1, 0, f.settled_before, f.still_open
+      from {schema}.cursors(${queue}) c
      cross join lateral (
-       select * from {schema}.batch_%1$s b where b.consumer_id = -c.consumer_id and b.lane = c.lane order by b.n desc limit 1
+       select * from {schema}.batch_${queue} b where b.consumer_id = -c.consumer_id and b.lane = c.lane order by b.n desc limit 1
      ) f
-     where f.segment = %2$s and f.settled_before > (c.settled).settled_before
+     where f.segment = ${segment} and f.settled_before > (c.settled).settled_before
        and {schema}.watermark_lags(c.n, c.settled)
-  $sql$), queue_id, segment, current_segment);
+  $sql$, jsonb_build_object('queue', queue_id, 'segment', segment, 'current', current_segment));
 end
 $$;

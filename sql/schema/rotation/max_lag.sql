@@ -18,19 +18,19 @@ as $$
 declare
   oldest_at timestamptz;
 begin
-  execute format(qualified($sql$
+  execute render($sql$
     select min(m.created_at)
-      from {schema}.cursors(%1$s, $1) p
+      from {schema}.cursors(${queue}, $1) p
      cross join lateral (
        select m.id, m.txid, m.seq, m.consumer_id, m.created_at
-         from {schema}.message_%1$s m
+         from {schema}.message_${queue} m
         where m.lane = p.lane
-          and (m.txid, m.seq) > %2$s
+          and (m.txid, m.seq) > ${range_start}
         order by m.lane, m.txid, m.seq
         limit 100
      ) m
      where m.consumer_id is null and m.id = m.seq and ($2 is null or pg_visible_in_snapshot(m.txid, $2))
-  $sql$), queue_id, range_start('p', 'p.prev')) into oldest_at using consumer_id, seen;
+  $sql$, jsonb_build_object('queue', queue_id, 'range_start', range_start('p', 'p.prev'))) into oldest_at using consumer_id, seen;
   return oldest_at;
 end
 $$;

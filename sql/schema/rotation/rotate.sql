@@ -79,26 +79,29 @@ as $$
 declare
   received boolean;
 begin
-  execute format(qualified($sql$
+  execute render($sql$
     select count(*) > 0 and bool_and(
              -- nothing after the position …
              not exists (
-               select from {schema}.%1$I m
+               select from {schema}.${messages:I} m
                 where m.lane = p.lane
                   and (m.consumer_id is null or m.consumer_id = p.consumer_id)
-                  and (m.txid, m.seq) > %2$s
+                  and (m.txid, m.seq) > ${range_start}
              )
              -- … and nothing of a transaction that was open when one of the snapshots was taken and is not received yet
              and not exists (
                select from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-                 join {schema}.%1$I m on m.lane = p.lane and m.txid = late.txid
+                 join {schema}.${messages:I} m on m.lane = p.lane and m.txid = late.txid
                 where (m.consumer_id is null or m.consumer_id = p.consumer_id)
                   and not (pg_visible_in_snapshot(m.txid, p.next) and (m.txid, m.seq) <= (p.last_txid, p.last_seq))
                   and not pg_visible_in_snapshot(m.txid, p.prev)
              )
            )
       from unnest($1) p
-  $sql$), concat_ws('_', 'message', queue_id, segment), range_start('p', 'p.prev'))
+  $sql$, jsonb_build_object(
+    'messages', concat_ws('_', 'message', queue_id, segment),
+    'range_start', range_start('p', 'p.prev')
+  ))
     into received using coalesce(places, consumer_places(queue_id, consumer_id));
   return received;
 end

@@ -16,13 +16,13 @@ begin
     return 0;
   end if;
   execute format(qualified('lock table only {schema}.scheduled_run_%s in access exclusive mode nowait'), resting);
-  execute format(qualified($sql$
-    insert into {schema}.scheduled_run_%2$s (segment, schedule, run_at, sent_at)
-    select %2$s, f.schedule, f.run_at, f.sent_at
+  execute render($sql$
+    insert into {schema}.scheduled_run_${current} (segment, schedule, run_at, sent_at)
+    select ${current}, f.schedule, f.run_at, f.sent_at
       from {schema}.schedule s
-     cross join lateral (select l.* from {schema}.scheduled_run_%1$s l where l.schedule = s.name order by l.run_at desc limit 1) f
-     where not exists (select from {schema}.scheduled_run o where o.segment <> %1$s and o.schedule = f.schedule and o.run_at >= f.run_at)
-  $sql$), resting, current_segment);
+     cross join lateral (select l.* from {schema}.scheduled_run_${resting} l where l.schedule = s.name order by l.run_at desc limit 1) f
+     where not exists (select from {schema}.scheduled_run o where o.segment <> ${resting} and o.schedule = f.schedule and o.run_at >= f.run_at)
+  $sql$, jsonb_build_object('resting', resting, 'current', current_segment));
   execute format(qualified('truncate only {schema}.scheduled_run_%s'), resting);
   return 1;
 exception

@@ -81,16 +81,19 @@ declare
   of_queue constant int := require_queue(queue);
 begin
   perform check_max_messages(max_messages, 1000);
-  return query execute format(qualified($sql$
+  return query execute render($sql$
     select d.id, d.consumer, d.message_id, d.attempt, d.type, d.payload, d.headers,
-           case when (select q.lane_by from {schema}.queue q where q.id = %1$s) = 'priority' then d.lane::int end, d.key, d.reason, d.created_at, d.died_at
+           case when (select q.lane_by from {schema}.queue q where q.id = ${queue}) = 'priority' then d.lane::int end, d.key, d.reason, d.created_at, d.died_at
       from {schema}.dead_letter d
-     where d.queue_id = %1$s
-       and %2$s
+     where d.queue_id = ${queue}
+       and ${filter}
        and d.id < $7
      order by d.queue_id desc, d.id desc
      limit $8
-  $sql$), of_queue, dead_letter_filter(null, consumer, type_name, reason_like, died_after, died_before))
+  $sql$, jsonb_build_object(
+    'queue', of_queue,
+    'filter', dead_letter_filter(null, consumer, type_name, reason_like, died_after, died_before)
+  ))
     using null::bigint[], consumer, type_name, reason_like, died_after, died_before, coalesce(before_id, 9223372036854775807), max_messages;
 end
 $$;
@@ -125,13 +128,13 @@ declare
   sent int;
 begin
   perform require_same_cluster(), check_max_messages(max_messages, 100000);
-  execute format(qualified($sql$
+  execute render($sql$
     with chosen as (
       select d.id, c.id as consumer_id
         from {schema}.dead_letter d
-        join {schema}.consumer c on c.queue_id = %1$s and c.name = d.consumer
-       where %3$s
-         and %4$s
+        join {schema}.consumer c on c.queue_id = ${queue} and c.name = d.consumer
+       where ${of_queue}
+         and ${filter}
        order by d.queue_id, d.id
        limit $7
          for update of d
@@ -140,16 +143,20 @@ begin
       delete from {schema}.dead_letter d using chosen where d.id = chosen.id returning d.*, chosen.consumer_id
     ),
     sent as (
-      insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select nextval('{schema}.message_seq_%1$s'), t.message_id, t.created_at, t.consumer_id, 1,
-             coalesce({schema}.lane_of_key(t.key, (select lanes from {schema}.queue where id = %1$s)), t.lane), t.key, t.type, t.payload, t.headers
+      insert into {schema}.message_${queue}_${segment} (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
+      select nextval('{schema}.message_seq_${queue}'), t.message_id, t.created_at, t.consumer_id, 1,
+             coalesce({schema}.lane_of_key(t.key, (select lanes from {schema}.queue where id = ${queue})), t.lane), t.key, t.type, t.payload, t.headers
         from taken t
        order by t.id
       returning 1
     )
     select count(*) from sent
-  $sql$), of_queue, current_segment, dead_letter_queue(of_queue, ids),
-    dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before))
+  $sql$, jsonb_build_object(
+    'queue', of_queue,
+    'segment', current_segment,
+    'of_queue', dead_letter_queue(of_queue, ids),
+    'filter', dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before)
+  ))
     into sent using ids, consumer, type_name, reason_like, died_after, died_before, max_messages;
   perform wake(of_queue);
   return sent;

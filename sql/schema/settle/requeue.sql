@@ -46,7 +46,7 @@ declare
 begin
   perform require_same_cluster();
   select * into settings from queue q where q.id = of_queue;
-  execute format(qualified($sql$
+  execute render($sql$
     with requeued as (
       select m.*, coalesce(g.wait, '0') as wait, g.reason,
              case when g.how = 'retry' then m.attempt + 1 else m.attempt end as next_attempt,
@@ -57,28 +57,33 @@ begin
     ),
     dead as (
       insert into {schema}.dead_letter (queue_id, consumer, message_id, attempt, lane, key, type, payload, headers, created_at, reason)
-      select %1$s, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, {schema}.bounded_reason(g.reason)
+      select ${queue}, c.name, g.message_id, g.attempt, g.lane, g.key, g.type, g.payload, g.headers, g.created_at, {schema}.bounded_reason(g.reason)
         from requeued g
         join {schema}.consumer c on c.id = g.consumer_id
        where is_dead
     ),
     soon as (
-      insert into {schema}.%3$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      insert into {schema}.${soon:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from requeued
        where not is_dead and wait > '0' and wait <= $5
     ),
     later as (
-      insert into {schema}.%4$I (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
+      insert into {schema}.${later:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
       select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
         from requeued
        where not is_dead and wait > $5
     )
-    insert into {schema}.message_%1$s_%2$s (seq, id, created_at, consumer_id, attempt, crashes, lane, key, expires_at, type, payload, headers)
-    select nextval('{schema}.message_seq_%1$s'), message_id, created_at, consumer_id, next_attempt, next_crashes, lane, key, expires_at, type, payload, headers
+    insert into {schema}.message_${queue}_${segment} (seq, id, created_at, consumer_id, attempt, crashes, lane, key, expires_at, type, payload, headers)
+    select nextval('{schema}.message_seq_${queue}'), message_id, created_at, consumer_id, next_attempt, next_crashes, lane, key, expires_at, type, payload, headers
       from requeued
      where not is_dead and wait <= '0'
-  $sql$), of_queue, current_segment, delayed_table('soon'), delayed_table('later'))
+  $sql$, jsonb_build_object(
+    'queue', of_queue,
+    'segment', current_segment,
+    'soon', delayed_table('soon'),
+    'later', delayed_table('later')
+  ))
     using batch_id, given, settings.max_retries, settings.uid, delayed_soon_span();
   perform wake(of_queue);
 end
