@@ -6,7 +6,8 @@ export { BenchOptionError } from "./option.ts";
 
 export { runBench } from "./xmin/xmin.ts";
 export type { BenchOptions } from "./xmin/xmin-settings.ts";
-export { horizonNames, systemNames } from "./registry.ts";
+export { systemNames } from "./adapters/registry.ts";
+export { horizonNames } from "./horizons/registry.ts";
 export type { CellDetails, CellResult, Results } from "./xmin/xmin-results.ts";
 
 export { runEngine } from "./engine/engine.ts";
@@ -16,7 +17,7 @@ export type { EngineResults, FigureResult } from "./engine/engine-results.ts";
 
 export { runSends } from "./sends/sends.ts";
 export type { SendsOptions } from "./sends/sends-settings.ts";
-export { senderNames } from "./senders/registry.ts";
+export { senderNames } from "./adapters/registry.ts";
 export type { SendsCell, SendsFigures, SendsResults } from "./sends/sends-results.ts";
 
 export { runDrain } from "./drain/drain.ts";

@@ -6,9 +6,9 @@ import { figures, evidenceOf, invalidity } from "#src/xmin/verdict";
 import { measureXmin } from "#src/xmin/xmin-cell";
 import { openServer, type Server } from "#src/server";
 import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";
-import { pgque } from "#src/systems/pgque";
-import { skipLocked } from "#src/systems/skip-locked";
-import type { Send, System } from "#src/systems/system";
+import { pgque } from "#src/adapters/pgque";
+import { skipLocked } from "#src/adapters/skip-locked";
+import type { Send, System } from "#src/adapters/adapter";
 
 let server: Server;
 let settings: Settings;

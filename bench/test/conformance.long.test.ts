@@ -1,6 +1,6 @@
 import { test } from "vitest";
 import { freshDatabase } from "../../test/support/database.ts";
-import { systems } from "#src/registry";
+import { systems } from "#src/adapters/registry";
 import { deliverySecondsMax, expectEachDeliveredOnce, withServices } from "./delivery.ts";
 
 const here = systems.filter(({ name }) => !withServices.includes(name)).map((system) => [system.name, system] as const);

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { freshDatabase, ownServer } from "../../test/support/database.ts";
-import { systemNamed } from "#src/registry";
-import type { SqlFiles } from "#src/systems/system";
+import { systemNamed } from "#src/adapters/registry";
+import type { SqlFiles } from "#src/adapters/adapter";
 import { deliverySecondsMax, expectEachDeliveredOnce, noSqlFiles } from "./delivery.ts";
 
 const timeout = 2 * deliverySecondsMax * 1000;

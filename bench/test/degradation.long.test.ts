@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runDegradation } from "#src/degradation/degradation";
 import type { DegradationResults } from "#src/degradation/degradation-results";
 import type { DegradationOptions } from "#src/degradation/degradation-settings";
-import { degradedSystemNames } from "#src/degradation/degradation-systems";
+import { degradedSystemNames } from "#src/adapters/registry";
 import type { Run } from "#src/scenario/run";
 
 let folder: string;

@@ -8,7 +8,7 @@ import {
   type DegradationOptions,
 } from "#src/degradation/degradation-settings";
 import { degradationCaveats, degradationRows } from "#src/degradation/degradation-summary";
-import { degradedSystemNamed } from "#src/degradation/degradation-systems";
+import { degradedSystems, named } from "#src/adapters/registry";
 import { LockTimes } from "#src/degradation/lock-times";
 import { fellBehind, ranAwayAfter } from "#src/degradation/runaway";
 import { BenchOptionError } from "#src/option";
@@ -51,7 +51,7 @@ test.each<[DegradationOptions, string]>([
   [{ durationSeconds: 0.5 }, "expected `duration` to be an integer from 1 to 86400, got: 0.5"],
   [
     { systems: ["kafka"] },
-    "expected `systems` to be some of que, que-patched, skip-locked, pgque, pgque-batch, got: kafka",
+    "expected `systems` to be some of pgque, pgque-batch, skip-locked, que, que-patched, got: kafka",
   ],
 ])("degradation, %j is refused in words", (options, message) => {
   expect(() => resolveDegradationSettings(options)).toThrow(BenchOptionError);
@@ -60,7 +60,7 @@ test.each<[DegradationOptions, string]>([
 
 test("a cell is one producer and one consumer with one message at a time, and nobody else; pgque-batch takes more", () => {
   const settings = resolveDegradationSettings({});
-  expect(cellSettings(settings, degradedSystemNamed("pgque"))).toMatchObject({
+  expect(cellSettings(settings, named(degradedSystems, "pgque"))).toMatchObject({
     mode: "paced",
     rate: 50,
     producers: 1,
@@ -72,7 +72,7 @@ test("a cell is one producer and one consumer with one message at a time, and no
     heldSeconds: 900,
     recoverySecondsMax: 0,
   });
-  expect(cellSettings(settings, degradedSystemNamed("pgque-batch")).batch).toBe(100);
+  expect(cellSettings(settings, named(degradedSystems, "pgque-batch")).batch).toBe(100);
 });
 
 test("what was published of a system is a row below its own, which stands beside it also when ours failed", () => {

@@ -6,7 +6,7 @@ import type { Load } from "#src/load/load";
 import { payloadDueAt } from "#src/load/payload";
 import { Tally } from "#src/load/tally";
 import { Latencies } from "#src/measure/histogram";
-import type { SqlFiles, System } from "#src/systems/system";
+import type { SqlFiles, System } from "#src/adapters/adapter";
 
 const messages = 10_000;
 

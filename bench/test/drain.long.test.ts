@@ -11,7 +11,7 @@ import { drainTerminalReport } from "#src/drain/drain-table";
 import { growthOf } from "#src/measure/growth";
 import { theilSen } from "#src/measure/slope";
 import { markdown as reportMarkdown } from "#src/report/markdown";
-import { handledWrongly, numbered, Seen } from "#src/workers/message";
+import { handledWrongly, numbered, Seen } from "#src/load/numbered";
 
 let folder: string;
 beforeAll(async () => {

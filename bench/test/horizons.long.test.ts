@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownServer } from "../../test/support/database.ts";
-import { horizonNames, horizonNamed, serverSettingsFor } from "#src/registry";
+import { horizonNames, horizonNamed, serverSettingsFor } from "#src/horizons/registry";
 import { figures } from "#src/xmin/verdict";
 import { measureXmin } from "#src/xmin/xmin-cell";
 import { openServer, type Server } from "#src/server";
 import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";
-import { pgque } from "#src/systems/pgque";
-import { skipLocked } from "#src/systems/skip-locked";
+import { pgque } from "#src/adapters/pgque";
+import { skipLocked } from "#src/adapters/skip-locked";
 import { leftovers, siteOn, vacuumedAway } from "./support/site.ts";
 
 const runnable = horizonNames.filter((name) => name !== "retain-dead-tuples");

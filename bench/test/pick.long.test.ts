@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runPick } from "#src/pick/pick";
-import { pickerNames } from "#src/pick/pickers/registry";
+import { pickerNames } from "#src/adapters/registry";
 import { silent } from "#src/scenario/progress";
 
 let folder: string;

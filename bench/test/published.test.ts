@@ -7,8 +7,7 @@ import { drainRows } from "#src/drain/drain-summary";
 import { latencyPublished } from "#src/latency/latency-published";
 import type { LatencyRow } from "#src/latency/latency-summary";
 import { publishedSection } from "#src/report/published";
-import { latencySystems } from "#src/workers/latency-systems";
-import { systemNamed } from "#src/workers/named";
+import { latencySystems, named } from "#src/adapters/registry";
 import { xminPublished } from "#src/xmin/xmin-published";
 import type { Results } from "#src/xmin/xmin-results";
 
@@ -41,7 +40,7 @@ test("drain has what was published of four processes beside its own four", () =>
 
 test("latency is compared at the lowest rate of the run", () => {
   const row = (name: string, messagesPerSecond: number, mean: number): LatencyRow => ({
-    system: systemNamed(latencySystems, name),
+    system: named(latencySystems, name),
     messagesPerSecond,
     measured: [
       {

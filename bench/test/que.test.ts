@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
 import { freshDatabase, type TestDatabase } from "../../test/support/database.ts";
 import { payloadDueAt } from "#src/load/payload";
-import { lockMultiple } from "#src/systems/lock-multiple";
-import { quePatched } from "#src/systems/que-patched";
-import { que } from "#src/systems/que";
-import type { System } from "#src/systems/system";
+import { lockMultiple } from "#src/adapters/que";
+import { quePatched } from "#src/adapters/que";
+import { que } from "#src/adapters/que";
+import type { System } from "#src/adapters/adapter";
 import { openSystem } from "./support/open-system.ts";
 
 /** One producer and one consumer; its batches are of ten. */

@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { expect, test, vi } from "vitest";
 import { freshDatabase } from "../../test/support/database.ts";
-import { systemNamed } from "#src/registry";
+import { systemNamed } from "#src/adapters/registry";
 import { runBench } from "#src/xmin/xmin";
 import { openSystem } from "./support/open-system.ts";
 

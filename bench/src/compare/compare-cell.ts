@@ -1,4 +1,5 @@
-import { horizonNamed, systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import type { PhaseMeasurement } from "../xmin/phase.ts";
 import { evidenceOf, invalidity } from "../xmin/verdict.ts";
 import { measureXmin, type Measured } from "../xmin/xmin-cell.ts";

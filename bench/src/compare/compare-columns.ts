@@ -1,4 +1,4 @@
-import { systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
 import { bytes, ms, notMeasured, ratio, spread, whole } from "../report/format.ts";
 import type { Column } from "../report/rows-table.ts";
 import { spreadOf } from "../report/summary.ts";

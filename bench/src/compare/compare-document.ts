@@ -1,4 +1,5 @@
-import { horizonNamed, systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import { described, heading, paragraph, prose, titleOf, type Document } from "../report/document.ts";
 import { closing } from "../report/closing.ts";
 import { reportRows } from "../report/rows-table.ts";

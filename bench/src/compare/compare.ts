@@ -1,5 +1,5 @@
 import { whole } from "../report/format.ts";
-import { serverSettingsFor } from "../registry.ts";
+import { serverSettingsFor } from "../horizons/registry.ts";
 import { reportedSettings } from "../report/reported-settings.ts";
 import { measuredCell, systemsInTurn } from "../scenario/cells.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";

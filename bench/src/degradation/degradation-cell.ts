@@ -1,5 +1,5 @@
 import { clock, ms, whole } from "../report/format.ts";
-import { horizonNamed } from "../registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import { quotient } from "../measure/quotient.ts";
 import { measuredCell } from "../scenario/cells.ts";
 import type { StepContext } from "../scenario/scenario.ts";
@@ -12,7 +12,7 @@ import type {
   DegradationSamples,
 } from "./degradation-results.ts";
 import { cellSettings, longTransaction, type DegradationSettings } from "./degradation-settings.ts";
-import { degradedSystemNamed } from "./degradation-systems.ts";
+import { degradedSystems, named } from "../adapters/registry.ts";
 import { LockTimes, tellingLockTimes } from "./lock-times.ts";
 import { fellBehind, ranAwayAfter } from "./runaway.ts";
 
@@ -30,7 +30,7 @@ export async function measureDegradation(
   const { server, settings, signal, note } = context;
   const samples: DegradationSamples = { ...plan, samples: [] };
   const cell = await measuredCell(plan, context, async () => {
-    const degraded = degradedSystemNamed(plan.system);
+    const degraded = named(degradedSystems, plan.system);
     const own = cellSettings(settings, degraded);
     const times = new LockTimes(settings);
     const system = tellingLockTimes(degraded.system, times);

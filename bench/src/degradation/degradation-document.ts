@@ -1,4 +1,4 @@
-import { horizonNamed } from "../registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import { closing } from "../report/closing.ts";
 import { described, heading, paragraph, prose, titleOf, type Document } from "../report/document.ts";
 import { reportRows } from "../report/rows-table.ts";
@@ -8,7 +8,7 @@ import { mainColumns, moreColumns, textColumns } from "./degradation-columns.ts"
 import type { DegradationResults, DegradationSamples } from "./degradation-results.ts";
 import { longTransaction } from "./degradation-settings.ts";
 import { degradationCaveats, degradationRows } from "./degradation-summary.ts";
-import { degradedSystemNamed } from "./degradation-systems.ts";
+import { degradedSystems, named } from "../adapters/registry.ts";
 import { runawaySeconds } from "./runaway.ts";
 
 /** The tables and charts, and all that is needed to judge them. */
@@ -33,7 +33,7 @@ export function degradationDocument(results: DegradationResults, samples: Degrad
       { kind: "charts", data: degradationCharts(results, samples) },
       ...closing(
         ours.map((row) => {
-          const { name, system } = degradedSystemNamed(row.name);
+          const { name, system } = named(degradedSystems, row.name);
           return described({ ...system, name });
         }),
         settingsLines(results),

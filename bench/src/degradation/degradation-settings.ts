@@ -2,7 +2,8 @@ import { commonSettings, type CommonOptions, type CommonSettings } from "../scen
 import { payloadBytesMin } from "../load/payload.ts";
 import { integer, names } from "../option.ts";
 import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
-import { degradedSystemNames, type DegradedSystem } from "./degradation-systems.ts";
+import type { DegradedSystem } from "../adapters/adapter.ts";
+import { degradedSystemNames } from "../adapters/registry.ts";
 
 /** What a user of the scenario `degradation` may choose. */
 export interface DegradationOptions extends CommonOptions {

@@ -1,5 +1,5 @@
 import type { DegradationFigures, DegradationResults } from "./degradation-results.ts";
-import { degradedSystemNamed } from "./degradation-systems.ts";
+import { degradedSystems, named } from "../adapters/registry.ts";
 
 /** All repeats of one system, or what was published of it. */
 export interface DegradationRow {
@@ -17,7 +17,7 @@ export function degradationRows({ cells, settings }: Pick<DegradationResults, "c
   return settings.systems.flatMap((name): DegradationRow[] => {
     const own = cells.filter(({ system }) => system === name);
     if (own.length === 0) return [];
-    const { published } = degradedSystemNamed(name);
+    const { published } = named(degradedSystems, name);
     const row = {
       name,
       published: false,

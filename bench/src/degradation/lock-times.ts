@@ -1,6 +1,6 @@
 import { Latencies } from "../measure/histogram.ts";
 import type { PhaseName } from "../xmin/xmin-cell.ts";
-import type { System } from "../systems/system.ts";
+import type { System } from "../adapters/adapter.ts";
 
 /** How long the statements took that picked and locked messages: before the long transaction, at its end, and between two samples. */
 export class LockTimes {

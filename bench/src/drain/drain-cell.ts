@@ -2,10 +2,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { walPosition } from "../measure/wal-position.ts";
 import { growthOf } from "../measure/growth.ts";
 import { CpuUse } from "../measure/cpu-use.ts";
-import { drainSystems } from "../workers/drain-systems.ts";
-import { handledWrongly } from "../workers/message.ts";
-import { systemNamed } from "../workers/named.ts";
-import type { Store } from "../workers/worker.ts";
+import { drainSystems, named } from "../adapters/registry.ts";
+import { handledWrongly } from "../load/numbered.ts";
+import type { Store } from "../adapters/adapter.ts";
 import type { Server } from "../server.ts";
 import type { DrainSettings } from "./drain-settings.ts";
 import type { DrainFigures, DrainPlan } from "./drain-results.ts";
@@ -27,7 +26,7 @@ export async function measureDrain(
   signal: AbortSignal,
 ): Promise<DrainFigures> {
   const { messages, ahead, memory } = settings;
-  const store = await systemNamed(drainSystems, system).makeStore({ ...settings, server });
+  const store = await named(drainSystems, system).makeStore({ ...settings, server });
   const fleet = new Fleet(processes, memory, patienceMs);
   try {
     const feed = new Feed(store, messages, ahead);

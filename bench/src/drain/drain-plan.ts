@@ -1,5 +1,5 @@
 import { turned } from "../scenario/turned.ts";
-import { drainSystems } from "../workers/drain-systems.ts";
+import { drainSystems } from "../adapters/registry.ts";
 import type { DrainPlan } from "./drain-results.ts";
 import type { DrainSettings } from "./drain-settings.ts";
 

@@ -1,6 +1,6 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
 import { integer, integers, names } from "../option.ts";
-import { drainSystems } from "../workers/drain-systems.ts";
+import { drainSystems } from "../adapters/registry.ts";
 
 /** What a user of the scenario `drain` may choose. */
 export interface DrainOptions extends CommonOptions {

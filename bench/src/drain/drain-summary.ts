@@ -4,9 +4,8 @@ import { ratio, spread } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
 import { spreadOf } from "../report/summary.ts";
 import { outcomeLine, outcomeOf, type TargetOutcome } from "../targets/outcome.ts";
-import { drainSystems } from "../workers/drain-systems.ts";
-import { systemNamed } from "../workers/named.ts";
-import type { Described } from "../workers/worker.ts";
+import { drainSystems, named } from "../adapters/registry.ts";
+import type { Described } from "../adapters/adapter.ts";
 import { systemsOf } from "./drain-plan.ts";
 import type { DrainCell, DrainFigures, DrainResults } from "./drain-results.ts";
 
@@ -38,7 +37,7 @@ export function drainRows({ cells, settings }: DrainResults): DrainRow[] {
       const pgque = of(reference, processes);
       return [
         {
-          system: systemNamed(drainSystems, name),
+          system: named(drainSystems, name),
           processes,
           measured: own.flatMap(({ figures }) => figures ?? []),
           ratio: ratioOf(pgque, own, (figures) => figures.messagesPerSecond),

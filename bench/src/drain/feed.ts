@@ -1,5 +1,5 @@
-import { numbered } from "../workers/message.ts";
-import type { Store } from "../workers/worker.ts";
+import { numbered } from "../load/numbered.ts";
+import type { Store } from "../adapters/adapter.ts";
 import type { Fleet } from "./fleet.ts";
 
 const inOneCall = 10_000;

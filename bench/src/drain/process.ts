@@ -1,9 +1,8 @@
 import { setInterval } from "node:timers";
 import { note, serve } from "../processes/serve.ts";
-import { drainSystems } from "../workers/drain-systems.ts";
-import { Seen, type Numbered } from "../workers/message.ts";
-import { systemNamed } from "../workers/named.ts";
-import type { OpenWorker } from "../workers/worker.ts";
+import { drainSystems, named } from "../adapters/registry.ts";
+import { Seen, type Numbered } from "../load/numbered.ts";
+import type { OpenWorker } from "../adapters/adapter.ts";
 
 /** How often the harness is told how far it is. */
 const progressMs = 20;
@@ -36,7 +35,7 @@ const methods = {
   /** Connects; nothing is received yet. */
   async open({ system, url, messages }: { system: string; url: string; messages: number }): Promise<void> {
     seen = new Seen(messages);
-    worker = await systemNamed(drainSystems, system).connect(url, handle);
+    worker = await named(drainSystems, system).connect(url, handle);
     let told = 0;
     setInterval(() => {
       if (seen.count === told) return;

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { NotRun } from "../scenario/not-run.ts";
-import { queue } from "../systems/pgque.ts";
+import { queue } from "../adapters/support/pgque-queue.ts";
 import type { Horizon } from "./horizon.ts";
 import { unheldFrom } from "./unheld.ts";
 

@@ -1,8 +1,7 @@
 import { Child } from "../processes/child.ts";
 import { inTurn } from "../scenario/in-turn.ts";
 import type { Server } from "../server.ts";
-import { latencySystems } from "../workers/latency-systems.ts";
-import { systemNamed } from "../workers/named.ts";
+import { latencySystems, named } from "../adapters/registry.ts";
 import type { LatencyCell, LatencyPlan } from "./latency-results.ts";
 import type { LatencySettings } from "./latency-settings.ts";
 import type { LatencyFigures, LatencyMethods } from "./process.ts";
@@ -53,7 +52,7 @@ async function open(
   { system, messagesPerSecond }: LatencyPlan,
   settings: LatencySettings,
 ): Promise<{ work: Work; close(): Promise<void> }> {
-  const store = await systemNamed(latencySystems, system).makeStore({ ...settings, server });
+  const store = await named(latencySystems, system).makeStore({ ...settings, server });
   const child = new Child<LatencyMethods>(new URL("./process.js", import.meta.url));
   const close = async (): Promise<void> => {
     await child.stop();

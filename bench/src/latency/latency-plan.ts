@@ -1,5 +1,5 @@
 import { turned } from "../scenario/turned.ts";
-import { latencySystems } from "../workers/latency-systems.ts";
+import { latencySystems } from "../adapters/registry.ts";
 import type { LatencyPlan } from "./latency-results.ts";
 import type { LatencySettings } from "./latency-settings.ts";
 

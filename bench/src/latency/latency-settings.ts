@@ -1,6 +1,6 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
 import { integer, integers, names, onOrOff } from "../option.ts";
-import { latencySystems } from "../workers/latency-systems.ts";
+import { latencySystems } from "../adapters/registry.ts";
 
 /** What a user of the scenario `latency` may choose. */
 export interface LatencyOptions extends CommonOptions {

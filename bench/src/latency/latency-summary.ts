@@ -5,9 +5,8 @@ import type { LatencySummary } from "../measure/histogram.ts";
 import type { Spread } from "../report/results.ts";
 import { spreadOf } from "../report/summary.ts";
 import { outcomeLine, outcomeOf, type TargetOutcome } from "../targets/outcome.ts";
-import { latencySystems } from "../workers/latency-systems.ts";
-import { systemNamed } from "../workers/named.ts";
-import type { Described } from "../workers/worker.ts";
+import { latencySystems, named } from "../adapters/registry.ts";
+import type { Described } from "../adapters/adapter.ts";
 import { systemsOf } from "./latency-plan.ts";
 import type { LatencyCell, LatencyResults } from "./latency-results.ts";
 import type { LatencyFigures } from "./process.ts";
@@ -44,7 +43,7 @@ export function latencyRows({ cells, settings }: LatencyResults): LatencyRow[] {
       if (own.length === 0) return [];
       return [
         {
-          system: systemNamed(latencySystems, name),
+          system: named(latencySystems, name),
           messagesPerSecond,
           measured: own.flatMap(({ figures }) => figures ?? []),
           ratio: ratioOf(of(reference, messagesPerSecond), own),

@@ -1,11 +1,10 @@
 import { Latencies, type LatencySummary } from "../measure/histogram.ts";
 import { Metronome, nowMs } from "../measure/metronome.ts";
 import { serve } from "../processes/serve.ts";
-import { latencySystems } from "../workers/latency-systems.ts";
-import type { Numbered } from "../workers/message.ts";
+import { latencySystems, named } from "../adapters/registry.ts";
+import type { Numbered } from "../load/numbered.ts";
 import { Round, type Load } from "./round.ts";
-import { systemNamed } from "../workers/named.ts";
-import type { OpenWorker } from "../workers/worker.ts";
+import type { OpenWorker } from "../adapters/adapter.ts";
 
 /** What one process measured in all rounds that counted. */
 export interface LatencyFigures {
@@ -32,7 +31,7 @@ const methods = {
       stray ??= new Error(`expected no message between rounds, number ${message.n} came again`);
       return undefined;
     };
-    worker = await systemNamed(latencySystems, system).connect(url, handle);
+    worker = await named(latencySystems, system).connect(url, handle);
     await worker.start();
   },
   /** Resolves when every message has arrived; what does not count only warms up. */

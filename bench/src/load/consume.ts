@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Receive } from "../systems/system.ts";
+import type { Receive } from "../adapters/adapter.ts";
 
 /** Receives until told to stop. After an empty receive it waits; after any other it asks again at once. */
 export async function consume(

@@ -1,5 +1,5 @@
 import type { Latencies } from "../measure/histogram.ts";
-import type { Consumers, Send } from "../systems/system.ts";
+import type { Consumers, Send } from "../adapters/adapter.ts";
 import type { Tally } from "./tally.ts";
 
 /** Everything that sends and receives in one cell. */

@@ -5,8 +5,8 @@ import { ServerCpu } from "../measure/server-cpu.ts";
 import type { StepContext } from "../scenario/scenario.ts";
 import type { PickFigures } from "./pick-results.ts";
 import type { PickSettings } from "./pick-settings.ts";
-import { pickerNamed } from "./pickers/registry.ts";
-import type { Job } from "./pickers/picker.ts";
+import { named, pickers } from "../adapters/registry.ts";
+import type { Job } from "../adapters/adapter.ts";
 
 /** Priorities that jobs have, 0 to 9. */
 const priorities = 10;
@@ -16,7 +16,7 @@ export async function measurePick(
   system: string,
   { server, settings, signal, note }: StepContext<PickSettings>,
 ): Promise<PickFigures> {
-  const picker = pickerNamed(system);
+  const picker = named(pickers, system);
   const database = await openDatabase(server, settings.synchronousCommit);
   try {
     const admin = await database.connect("admin");

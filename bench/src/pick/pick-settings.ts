@@ -1,6 +1,6 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
 import { integer, names } from "../option.ts";
-import { pickerNames } from "./pickers/registry.ts";
+import { pickerNames } from "../adapters/registry.ts";
 
 /** What a user of the scenario `pick` may choose. */
 export interface PickOptions extends CommonOptions {

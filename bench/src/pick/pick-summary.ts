@@ -2,8 +2,8 @@ import { quotient } from "../measure/quotient.ts";
 import type { Spread } from "../report/results.ts";
 import { spreadOf } from "../report/summary.ts";
 import type { PickFigures, PickResults } from "./pick-results.ts";
-import type { Picker } from "./pickers/picker.ts";
-import { pickerNamed } from "./pickers/registry.ts";
+import type { Picker } from "../adapters/adapter.ts";
+import { named, pickers } from "../adapters/registry.ts";
 
 /** What the others are compared with. */
 export const reference = "skip-locked";
@@ -31,7 +31,7 @@ export function pickRows({ cells, settings }: PickResults): PickRow[] {
     });
     return [
       {
-        picker: pickerNamed(name),
+        picker: named(pickers, name),
         jobs: settings.jobs,
         measured: own.flatMap(({ figures }) => figures ?? []),
         ratio: spreadOf(ratios),

@@ -8,7 +8,7 @@ import { withPushed } from "../load/load.ts";
 import { MessageBooks } from "../load/message-books.ts";
 import { openLoop } from "../load/open-loop.ts";
 import { countDeadTuples } from "../measure/relations.ts";
-import { systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
 import type { StepContext } from "../scenario/scenario.ts";
 import { runPhase, type PhaseMeasurement } from "../xmin/phase.ts";
 import { invalidity } from "../xmin/verdict.ts";

@@ -1,5 +1,5 @@
 import { dynamicMs } from "../horizons/feedback-interval.ts";
-import { systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
 import { closing } from "../report/closing.ts";
 import { described, heading, paragraph, prose, titleOf, type Document } from "../report/document.ts";
 import { reportRows } from "../report/rows-table.ts";

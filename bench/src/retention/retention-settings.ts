@@ -2,7 +2,7 @@ import { commonSettings, type CommonOptions, type CommonSettings } from "../scen
 import type { FeedbackInterval } from "../horizons/feedback-interval.ts";
 import { payloadBytesMin } from "../load/payload.ts";
 import { BenchOptionError, integer, names } from "../option.ts";
-import { systemNames } from "../registry.ts";
+import { systemNames } from "../adapters/registry.ts";
 import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
 
 /** What a user of the scenario `retention` may choose. */

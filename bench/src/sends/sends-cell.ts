@@ -7,13 +7,13 @@ import { CpuUse } from "../measure/cpu-use.ts";
 import { Latencies } from "../measure/histogram.ts";
 import { ServerCpu, type CpuClock } from "../measure/server-cpu.ts";
 import type { SendsFigures, SendsPlan } from "./sends-results.ts";
-import { rawTable } from "../senders/raw-table.ts";
-import { senderNamed } from "../senders/registry.ts";
-import type { OpenSender, Site } from "../senders/sender.ts";
+import { rawTable } from "../adapters/controls.ts";
+import { senderNamed } from "../adapters/registry.ts";
+import type { OpenSender, SendSite } from "../adapters/adapter.ts";
 import type { SendsSettings } from "./sends-settings.ts";
 import type { Server } from "../server.ts";
-import { createQueue } from "../systems/pgque.ts";
-import { openPool } from "../workers/pg-store.ts";
+import { createQueue } from "../adapters/support/pgque-queue.ts";
+import { openPool } from "../adapters/support/pg-store.ts";
 
 /** Different payloads that a cell of the group `one` sends in turn. */
 const payloadsInTurn = 1000;
@@ -21,14 +21,14 @@ const payloadsInTurn = 1000;
 /** One sender under one load in a database of its own, and what its rounds came to. */
 export class SendsWork {
   readonly #messages: number;
-  readonly #site: Site;
+  readonly #site: SendSite;
   readonly #sender: OpenSender;
   readonly #cpu: CpuClock | null;
   readonly #latencies = new Latencies();
   #stored = 0;
   #sum = { sent: 0, seconds: 0, server: 0, client: 0, other: 0, busySeconds: 0, walBytes: 0 };
 
-  constructor(messages: number, site: Site, sender: OpenSender, cpu: CpuClock | null) {
+  constructor(messages: number, site: SendSite, sender: OpenSender, cpu: CpuClock | null) {
     this.#messages = messages;
     this.#site = site;
     this.#sender = sender;
@@ -123,7 +123,7 @@ export async function openWork(
     await createQueue(admin, {});
     await admin.query(rawTable);
     const payloads = orders(Math.max(plan.messages, payloadsInTurn), plan.payloadBytes);
-    const site: Site = { admin, pool, connections: plan.connections, payloads };
+    const site: SendSite = { admin, pool, connections: plan.connections, payloads };
     const sender = await senderNamed(plan.group, plan.system).open(site);
     opened.push(sender);
     const cpu = sender.server ?? (await ServerCpu.of(admin));

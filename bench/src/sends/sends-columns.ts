@@ -1,4 +1,4 @@
-import type { Group } from "../senders/sender.ts";
+import type { Group } from "../adapters/adapter.ts";
 import { cpuMs } from "../report/cpu-ms.ts";
 import { bytes, spread, whole } from "../report/format.ts";
 import type { Column } from "../report/rows-table.ts";

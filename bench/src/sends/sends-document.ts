@@ -1,5 +1,5 @@
-import { senderNamed } from "../senders/registry.ts";
-import type { Group } from "../senders/sender.ts";
+import { senderNamed } from "../adapters/registry.ts";
+import type { Group } from "../adapters/adapter.ts";
 import { sendersOf } from "./sends-plan.ts";
 import {
   described,

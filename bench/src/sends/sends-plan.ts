@@ -1,6 +1,6 @@
 import type { SendsPlan } from "./sends-results.ts";
-import { senders } from "../senders/registry.ts";
-import type { Group } from "../senders/sender.ts";
+import { senders } from "../adapters/registry.ts";
+import type { Group } from "../adapters/adapter.ts";
 import type { SendsSettings } from "./sends-settings.ts";
 import { turned } from "../scenario/turned.ts";
 

@@ -1,5 +1,5 @@
 import type { LatencySummary } from "../measure/histogram.ts";
-import type { Group } from "../senders/sender.ts";
+import type { Group } from "../adapters/adapter.ts";
 import type { SendsSettings } from "./sends-settings.ts";
 import type { ReportedSettings, ResultsHead } from "../report/results.ts";
 

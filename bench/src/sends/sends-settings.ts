@@ -1,6 +1,6 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
 import { integer, integers, names } from "../option.ts";
-import { senderNames } from "../senders/registry.ts";
+import { senderNames } from "../adapters/registry.ts";
 
 /** What a user of the scenario `sends` may choose. */
 export interface SendsOptions extends CommonOptions {

@@ -1,6 +1,6 @@
 import { sendersOf, sendsLoads } from "./sends-plan.ts";
-import { reference, senderNamed } from "../senders/registry.ts";
-import type { Sender } from "../senders/sender.ts";
+import { reference, senderNamed } from "../adapters/registry.ts";
+import type { Sender } from "../adapters/adapter.ts";
 import { quotient } from "../measure/quotient.ts";
 import type { Target } from "../scenario/target.ts";
 import { outcomeLine, outcomeOf, withoutFigures, type TargetOutcome } from "../targets/outcome.ts";

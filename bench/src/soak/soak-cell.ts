@@ -1,5 +1,6 @@
 import { quotient } from "../measure/quotient.ts";
-import { horizonNamed, systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import type { CellPlan } from "../xmin/xmin-results.ts";
 import { bytes, clock, ms, whole } from "../report/format.ts";
 import { whileHeld } from "../horizons/while-held.ts";

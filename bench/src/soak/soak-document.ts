@@ -1,4 +1,5 @@
-import { horizonNamed, systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import { closing } from "../report/closing.ts";
 import { described, heading, list, paragraph, prose, titleOf, type Document } from "../report/document.ts";
 import { bytes } from "../report/format.ts";

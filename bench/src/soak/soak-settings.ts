@@ -1,7 +1,8 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
 import { payloadBytesMin } from "../load/payload.ts";
 import { integer, names } from "../option.ts";
-import { horizonNames, systemNames } from "../registry.ts";
+import { systemNames } from "../adapters/registry.ts";
+import { horizonNames } from "../horizons/registry.ts";
 import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
 
 /** What a user of the scenario `soak` may choose. */

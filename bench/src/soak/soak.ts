@@ -1,4 +1,4 @@
-import { serverSettingsFor } from "../registry.ts";
+import { serverSettingsFor } from "../horizons/registry.ts";
 import { samplesCsv } from "../report/csv.ts";
 import { clock, wrap } from "../report/format.ts";
 import { reportedSettings } from "../report/reported-settings.ts";

@@ -1,7 +1,7 @@
 import { receiveOnce } from "../load/closed-loop.ts";
 import { randomPayloads } from "../load/payload.ts";
 import { saturate, type Caller } from "../load/saturate.ts";
-import type { Receive } from "../systems/system.ts";
+import type { Receive } from "../adapters/adapter.ts";
 import type { Site, Work } from "./throughput-cell.ts";
 
 /** A backlog, and consumers that receive and finish one batch after the other until it is gone. Nobody sends any more. */

@@ -1,6 +1,6 @@
 import { randomPayloads } from "../load/payload.ts";
 import { saturate, type Caller } from "../load/saturate.ts";
-import { rowsIn } from "../senders/rows-in.ts";
+import { rowsIn } from "../adapters/support/pg-store.ts";
 import type { Site, Work } from "./throughput-cell.ts";
 
 /** Different payloads that are sent in turn where a call has fewer. */

@@ -1,4 +1,4 @@
-import { systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
 import { closing } from "../report/closing.ts";
 import { described, paragraph, prose, titleOf, type Document } from "../report/document.ts";
 import { bytes, whole } from "../report/format.ts";

@@ -1,8 +1,8 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
 import { payloadBytesMin } from "../load/payload.ts";
 import { integer, integers, names, onOrOff } from "../option.ts";
-import { sqlFilesOf, type SqlFileOptions } from "../systems/sql-file.ts";
-import type { SqlFiles } from "../systems/system.ts";
+import { sqlFilesOf, type SqlFileOptions } from "../adapters/support/sql-file.ts";
+import type { SqlFiles } from "../adapters/adapter.ts";
 
 /** What a user of the scenario `throughput` may choose. */
 export interface ThroughputOptions extends SqlFileOptions, CommonOptions {

@@ -11,7 +11,7 @@ import { Sampler } from "../measure/sampler.ts";
 import { ServerCpu, sumOfCpu, type CpuClock } from "../measure/server-cpu.ts";
 import type { Server } from "../server.ts";
 import type { Settings } from "./xmin-settings.ts";
-import type { RunningSystem, System } from "../systems/system.ts";
+import type { RunningSystem, System } from "../adapters/adapter.ts";
 
 /** One cell's fresh database with everything set up in it and nothing running yet. */
 export interface Workbench {

@@ -10,7 +10,7 @@ import { flushStatistics, relationsOf, type DeadTuples, type Relation } from "..
 import type { Sample } from "../measure/sampler.ts";
 import type { Server } from "../server.ts";
 import type { Settings } from "./xmin-settings.ts";
-import type { System } from "../systems/system.ts";
+import type { System } from "../adapters/adapter.ts";
 import { runPhase, type PhaseMeasurement } from "./phase.ts";
 import { openWorkbench, type Workbench } from "./workbench.ts";
 

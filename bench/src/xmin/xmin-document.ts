@@ -1,4 +1,5 @@
-import { systemNamed, horizonNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import { baselineSection } from "../report/baseline/section.ts";
 import { heldColumns, mainColumns, moreColumns } from "./xmin-columns.ts";
 import { described, heading, list, paragraph, prose, titleOf, type Block, type Document } from "../report/document.ts";

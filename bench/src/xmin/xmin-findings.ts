@@ -1,5 +1,5 @@
 import type { Proof } from "../horizons/horizon.ts";
-import { horizonNamed } from "../registry.ts";
+import { horizonNamed } from "../horizons/registry.ts";
 import { disturbed } from "../report/disturbed.ts";
 import { bytes, whole } from "../report/format.ts";
 import type { CellResult, Results } from "./xmin-results.ts";

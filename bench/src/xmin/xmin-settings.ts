@@ -1,9 +1,10 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
 import { payloadBytesMin } from "../load/payload.ts";
 import { integer, names } from "../option.ts";
-import { horizonNames, systemNames } from "../registry.ts";
-import { sqlFilesOf, type SqlFileOptions } from "../systems/sql-file.ts";
-import type { SqlFiles } from "../systems/system.ts";
+import { systemNames } from "../adapters/registry.ts";
+import { horizonNames } from "../horizons/registry.ts";
+import { sqlFilesOf, type SqlFileOptions } from "../adapters/support/sql-file.ts";
+import type { SqlFiles } from "../adapters/adapter.ts";
 
 /** What a user may choose. Everything has a default, which `quick` changes. */
 export interface BenchOptions extends SqlFileOptions, CommonOptions {

@@ -1,5 +1,6 @@
 import type { Sample } from "../measure/sampler.ts";
-import { horizonNamed, serverSettingsFor, systemNamed } from "../registry.ts";
+import { systemNamed } from "../adapters/registry.ts";
+import { horizonNamed, serverSettingsFor } from "../horizons/registry.ts";
 import { readBaseline } from "../report/baseline/read.ts";
 import { samplesCsv } from "../report/csv.ts";
 import { bytes, whole } from "../report/format.ts";

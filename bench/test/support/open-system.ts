@@ -1,6 +1,6 @@
 import type { TestDatabase } from "../../../test/support/database.ts";
 import { Tally } from "#src/load/tally";
-import type { System } from "#src/systems/system";
+import type { System } from "#src/adapters/adapter";
 import { noSqlFiles } from "../delivery.ts";
 
 /** With one producer and one consumer, whose batches are of ten. */

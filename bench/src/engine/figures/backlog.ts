@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { ratio, whole } from "../../report/format.ts";
-import { consumerName, queue } from "../../systems/pgque.ts";
+import { consumerName, queue } from "../../adapters/support/pgque-queue.ts";
 import { atMost } from "../../scenario/target.ts";
 import { defineFigure, type FigureContext } from "./figure.ts";
 import { quotient } from "../../measure/quotient.ts";

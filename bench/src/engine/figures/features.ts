@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { ratio } from "../../report/format.ts";
 import { spreadOf } from "../../report/summary.ts";
-import { consumerName, queue } from "../../systems/pgque.ts";
+import { consumerName, queue } from "../../adapters/support/pgque-queue.ts";
 import { defineFigure, type FigureContext, type Value } from "./figure.ts";
 import { quotient } from "../../measure/quotient.ts";
 import { payload, payloadBytes, withQueue } from "./queue.ts";

@@ -1,8 +1,9 @@
 import type pg from "pg";
 import type { Workbench } from "../../xmin/workbench.ts";
-import { consumerName, pgque, queue } from "../../systems/pgque.ts";
-import { skipLockedDelete, take } from "../../systems/skip-locked-delete.ts";
-import { claim, finish, skipLocked, steadyPlans } from "../../systems/skip-locked.ts";
+import { pgque } from "../../adapters/pgque.ts";
+import { consumerName, queue } from "../../adapters/support/pgque-queue.ts";
+import { claim, finish, skipLocked, skipLockedDelete, take } from "../../adapters/skip-locked.ts";
+import { steadyPlans } from "../../adapters/support/steady-plans.ts";
 
 /** Consumers that run inside the server: what they finish is limited by nothing but it. */
 export interface Loops {

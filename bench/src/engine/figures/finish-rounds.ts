@@ -4,7 +4,7 @@ import { payloadDueAt } from "../../load/payload.ts";
 import { runPhase, type PhaseMeasurement } from "../../xmin/phase.ts";
 import { openWorkbench, type Workbench } from "../../xmin/workbench.ts";
 import { resolveSettings, type Settings } from "../../xmin/xmin-settings.ts";
-import type { System } from "../../systems/system.ts";
+import type { System } from "../../adapters/adapter.ts";
 import type { FigureContext } from "./figure.ts";
 import { openLoops, type Loops } from "./finish-loops.ts";
 import type { Finished, Phase } from "./finish-values.ts";

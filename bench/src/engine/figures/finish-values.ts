@@ -1,7 +1,7 @@
 import { micros, ratio, whole } from "../../report/format.ts";
-import { pgque } from "../../systems/pgque.ts";
-import { skipLockedDelete } from "../../systems/skip-locked-delete.ts";
-import { skipLocked } from "../../systems/skip-locked.ts";
+import { pgque } from "../../adapters/pgque.ts";
+import { skipLockedDelete } from "../../adapters/skip-locked.ts";
+import { skipLocked } from "../../adapters/skip-locked.ts";
 import { atLeast } from "../../scenario/target.ts";
 import { quotient } from "../../measure/quotient.ts";
 import type { Value } from "./figure.ts";

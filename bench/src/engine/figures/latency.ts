@@ -4,7 +4,7 @@ import { Worker } from "@pgque/worker";
 import { dueOf } from "../../load/payload.ts";
 import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
 import { ms, whole } from "../../report/format.ts";
-import { consumerName, queue as queueName } from "../../systems/pgque.ts";
+import { consumerName, queue as queueName } from "../../adapters/support/pgque-queue.ts";
 import { atMost } from "../../scenario/target.ts";
 import { defineFigure, type FigureContext } from "./figure.ts";
 import { payload, withQueue } from "./queue.ts";

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { bytes, whole } from "../../report/format.ts";
-import { consumerName } from "../../systems/pgque.ts";
+import { consumerName } from "../../adapters/support/pgque-queue.ts";
 import { defineFigure } from "./figure.ts";
 import { withQueue } from "./queue.ts";
 

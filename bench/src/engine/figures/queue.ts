@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { openDatabase, type BenchDatabase } from "../../database.ts";
 import { payloadDueAt } from "../../load/payload.ts";
-import { consumerName, createQueue, queue } from "../../systems/pgque.ts";
+import { consumerName, createQueue, queue } from "../../adapters/support/pgque-queue.ts";
 import type { FigureContext } from "./figure.ts";
 
 /** What every figure sends. */

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { Latencies } from "../../measure/histogram.ts";
 import { bytes, ms, ratio, whole } from "../../report/format.ts";
 import { atMost } from "../../scenario/target.ts";
-import { consumerName } from "../../systems/pgque.ts";
+import { consumerName } from "../../adapters/support/pgque-queue.ts";
 import { defineFigure, type FigureContext } from "./figure.ts";
 import { quotient } from "../../measure/quotient.ts";
 import { receive, send, withQueue, type QueueDatabase } from "./queue.ts";

@@ -4,7 +4,7 @@ import { Latencies } from "../../measure/histogram.ts";
 import { quotient } from "../../measure/quotient.ts";
 import { ms, ratio, whole } from "../../report/format.ts";
 import { atMost } from "../../scenario/target.ts";
-import { queue } from "../../systems/pgque.ts";
+import { queue } from "../../adapters/support/pgque-queue.ts";
 import { defineFigure, type FigureContext } from "./figure.ts";
 import { finish, sendBatch, withQueue, type QueueDatabase } from "./queue.ts";
 

@@ -3,7 +3,7 @@ import { Latencies } from "../../measure/histogram.ts";
 import { quotient } from "../../measure/quotient.ts";
 import { ms, ratio, whole } from "../../report/format.ts";
 import { defineFigure, type FigureContext } from "./figure.ts";
-import { queue, consumerName } from "../../systems/pgque.ts";
+import { queue, consumerName } from "../../adapters/support/pgque-queue.ts";
 import { sendBatch, withQueue } from "./queue.ts";
 
 export const settle = defineFigure({

@@ -1,0 +1,136 @@
+import type { ConstructorOptions, PgBoss, WorkOptions } from "pg-boss";
+import type { Adapter, Described, Handle, OpenWorker, Place, Store, System, WorkerSystem } from "./adapter.ts";
+import { peer } from "./support/peer.ts";
+import { storeIn } from "./support/pg-store.ts";
+import { pulled } from "./support/pulled.ts";
+import { tunedSetting, tuneAutovacuum } from "./support/tuned.ts";
+import { Failure, unheard } from "../failure.ts";
+import type { Numbered } from "../load/numbered.ts";
+import { dueOf } from "../load/payload.ts";
+import { ratio } from "../report/format.ts";
+import { atLeast } from "../scenario/target.ts";
+
+const queue = "bench";
+
+export function pgBossWorker(described: Described, settings: WorkOptions): WorkerSystem {
+  return { ...described, makeStore, connect: (url, handle) => connectBoss(url, handle, settings) };
+}
+
+/** Its schema in a database, or an instance beside others on the one that is there. */
+async function openBoss(options: ConstructorOptions): Promise<PgBoss> {
+  const { PgBoss } = await peer(["pg-boss@12.35"], () => import("pg-boss"));
+  const boss = new PgBoss({ schedule: false, ...options });
+  // a failure shows in what is not handled; without a listener it would end the process
+  boss.on("error", unheard);
+  return boss.start();
+}
+
+function makeStore(place: Place): Promise<Store> {
+  return storeIn(place, async ({ store }) => {
+    // the workers' instances maintain it
+    const boss = await openBoss({ connectionString: store.url, max: 1, supervise: false });
+    await boss.createQueue(queue);
+    return {
+      ...store,
+      send: (messages) =>
+        boss.insert(
+          queue,
+          messages.map((data) => ({ data })),
+        ),
+      async unsettled() {
+        const { rows } = await store.admin.query<{ jobs: string }>(
+          "select count(*) as jobs from pgboss.job where state < 'completed'",
+        );
+        return Number(rows[0]?.jobs);
+      },
+      async close() {
+        await boss.stop({ graceful: false });
+        await store.close();
+      },
+    };
+  });
+}
+
+async function connectBoss(url: string, handle: Handle, settings: WorkOptions): Promise<OpenWorker> {
+  const boss = await openBoss({ connectionString: url, max: (settings.localConcurrency ?? 1) + 2 });
+  return {
+    async start() {
+      await boss.work<Numbered>(queue, settings, async (jobs) => {
+        for (const { data } of jobs) await handle(data);
+      });
+    },
+    send: (message) => boss.send(queue, message),
+    stop: () => boss.stop({ graceful: true }),
+  };
+}
+
+export const underLoad: System = {
+  name: "pg-boss",
+  summary:
+    "pg-boss 12: send or insert, fetch, which marks rows picked with FOR UPDATE SKIP LOCKED by UPDATE, and complete, which is another UPDATE; what is completed stays for seven days",
+  settings: [
+    "fetch and complete, its functions for a loop of one's own: a worker of `work` polls every half second at most, and here is always more",
+    "one instance, as its documentation advises for a process, with a connection for every producer and consumer and two for its maintenance",
+    "supervise on, its default: its maintenance runs beside the load, as in a service; schedule off: nothing is scheduled",
+    "a queue with its defaults: policy standard, two retries, in the table that queues share",
+    tunedSetting,
+  ],
+  schema: "pgboss",
+  segments: null,
+  async open(workload) {
+    const { admin, url, producers, consumers, batch, tally } = workload;
+    const { PgBoss } = await peer(["pg-boss@12.35"], () => import("pg-boss"));
+    const failure = new Failure();
+    const boss = new PgBoss({ connectionString: url, max: producers + consumers + 2, schedule: false });
+    boss.on("error", failure.note);
+    const close = (): Promise<void> => boss.stop({ graceful: false });
+    try {
+      await boss.start();
+      await boss.createQueue(queue);
+      await tuneAutovacuum(admin, "pgboss");
+    } catch (error) {
+      await close();
+      throw error;
+    }
+    const running = await pulled(
+      workload,
+      async () => async (payloads) => {
+        const jobs = payloads.map((payload) => ({ data: JSON.parse(payload) as object }));
+        if (jobs.length === 1) await boss.send(queue, jobs[0]?.data);
+        else await boss.insert(queue, jobs);
+      },
+      async () => async () => {
+        const jobs = await boss.fetch(queue, { batchSize: batch });
+        for (const { data } of jobs) tally.received(dueOf(data));
+        if (jobs.length > 0)
+          await boss.complete(
+            queue,
+            jobs.map(({ id }) => id),
+          );
+        tally.finished(jobs.length);
+        return jobs.length;
+      },
+    );
+    return { ...running, maintain: failure.check, close };
+  },
+};
+
+export const adapter: Adapter = {
+  load: [underLoad],
+  drain: [
+    pgBossWorker(
+      {
+        name: "pg-boss",
+        summary: "pg-boss 12 with `work` in batches, as its documentation has it for many short jobs",
+        settings: [
+          "batchSize 1000: jobs are fetched, handled and completed so many at a time",
+          "burstWhenBatchFull: while batches come back full there is no wait between two fetches",
+          "localConcurrency 2, so that one loop's handler and another's fetch are under way at the same time",
+          "supervise on, its default; schedule off: nothing is scheduled",
+        ],
+        target: atLeast(8, ratio),
+      },
+      { batchSize: 1000, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, localConcurrency: 2 },
+    ),
+  ],
+};

@@ -1,0 +1,150 @@
+import type pg from "pg";
+import type { Adapter, Receive, RunningSystem, System, Workload } from "./adapter.ts";
+import { dueOf } from "../load/payload.ts";
+import { insertingBy } from "./support/pulled.ts";
+import { installFile } from "./support/sql-file.ts";
+import { tunedSetting, tuneAutovacuum } from "./support/tuned.ts";
+
+const queue = "bench";
+const consumerName = "bench";
+
+/** Three tables of events, of which one is written to. */
+export const pgqSegments = /^event_\d+_\d+$/;
+
+export const pgqSettings = [
+  "one reader, whatever the run's consumers: a consumer of it has one batch at a time, and every other consumer gets every event again",
+  "a ticker that looks every 100 ms and ticks when there are events (ticker_max_lag 100 ms, ticker_max_count the run's batch size): its defaults, a look a second and a tick every three, are for replication",
+  "a batch is what came between two ticks, however much that is",
+  "maint_operations every second, as its daemon runs them, its VACUUM of tick, queue and subscription among them",
+  "rotation_period the least time between two rotations of the run: at its default, two hours, no cell would see one",
+  "next_batch with synchronous_commit off, on a connection of its own, as pgque receives: a lost batch only begins again",
+  "autovacuum is off on the tables of events: its own choice, there is nothing to vacuum",
+  tunedSetting,
+];
+
+/** A database into whose schema (`pgq`, or another with the same functions) the SQL was installed. */
+export async function openPgq(workload: Workload, schema: "pgq" | "pgque"): Promise<RunningSystem> {
+  const { admin, rotation, producers, batch } = workload;
+  await admin.query(`select ${schema}.create_queue($1)`, [queue]);
+  const settings = {
+    ticker_max_count: String(batch),
+    ticker_max_lag: "100 milliseconds",
+    ...(rotation === null ? {} : { rotation_period: `${rotation.minIntervalSeconds} seconds` }),
+  };
+  for (const [name, value] of Object.entries(settings)) {
+    await admin.query(`select ${schema}.set_queue_config($1, $2, $3)`, [queue, name, value]);
+  }
+  await admin.query(`select ${schema}.register_consumer($1, $2)`, [queue, consumerName]);
+  await tuneAutovacuum(admin, schema);
+  const produce = insertingBy(
+    `select ${schema}.insert_event('${queue}', 'default', payload) from unnest($1::text[]) as payload`,
+  );
+  const send = await Promise.all(Array.from({ length: producers }, () => produce(workload)));
+  const receive = await reader(workload, schema);
+  const daemon = new Daemon(await workload.connect("ticker"), schema);
+  return {
+    send,
+    consumers: { kind: "pulled", receive: [receive] },
+    maintain: () => daemon.look(),
+    maintainSeconds: 0.1,
+  };
+}
+
+async function reader(workload: Workload, schema: string): Promise<Receive> {
+  const { tally } = workload;
+  const receiving = await workload.connect("consumer receive", { synchronousCommit: "off" });
+  const finishing = await workload.connect("consumer finish");
+  return async () => {
+    const next = await receiving.query<[string | null]>({
+      name: "next",
+      text: `select ${schema}.next_batch($1, $2)::text`,
+      values: [queue, consumerName],
+      rowMode: "array",
+    });
+    const batch = next.rows[0]?.[0] ?? null;
+    if (batch === null) return 0;
+    const { rows } = await receiving.query<[string]>({
+      name: "events",
+      text: `select ev_data from ${schema}.get_batch_events($1::bigint)`,
+      values: [batch],
+      rowMode: "array",
+    });
+    for (const [payload] of rows) tally.received(dueOf(payload));
+    const finished = await finishing.query<[number]>({
+      name: "finish",
+      text: `select ${schema}.finish_batch($1::bigint)`,
+      values: [batch],
+      rowMode: "array",
+    });
+    if (finished.rows[0]?.[0] !== 1) throw new Error(`batch ${batch} could not be finished: it was not there any more`);
+    tally.finished(rows.length);
+    return rows.length;
+  };
+}
+
+/** What its daemon does: ticks, and once a second what the database says is to be done. */
+class Daemon {
+  readonly #client: pg.Client;
+  readonly #schema: string;
+  #maintainAtMs = 0;
+
+  constructor(client: pg.Client, schema: string) {
+    this.#client = client;
+    this.#schema = schema;
+  }
+
+  async look(): Promise<void> {
+    await this.#client.query({ name: "tick", text: `select ${this.#schema}.ticker($1)`, values: [queue] });
+    if (performance.now() < this.#maintainAtMs) return;
+    this.#maintainAtMs = performance.now() + 1000;
+    const { rows } = await this.#client.query<[string, string | null]>({
+      name: "operations",
+      text: `select func_name, func_arg from ${this.#schema}.maint_operations()`,
+      rowMode: "array",
+    });
+    for (const [operation, argument] of rows) await this.#run(operation, argument);
+  }
+
+  /** Names of functions and of tables are SQL already: that is how the daemon is to use them. Each is a transaction of its own. */
+  async #run(operation: string, argument: string | null): Promise<void> {
+    if (operation === "vacuum") await this.#client.query(`vacuum ${argument}`);
+    else if (argument === null) await this.#client.query(`select ${operation}()`);
+    else await this.#client.query(`select ${operation}($1)`, [argument]);
+  }
+}
+
+export const pgq: System = {
+  name: "pgq",
+  summary:
+    "PgQ (Skytools) in PL/pgSQL alone, by its SQL functions: insert_event, a ticker, next_batch, get_batch_events, finish_batch; events are only inserted, and truncated by table",
+  settings: [
+    "its file pgq_pl_only.sql, which needs no extension, as a service in the cloud has it; it creates the roles pgq_reader, pgq_writer and pgq_admin, which stay on a server that was given",
+    ...pgqSettings,
+  ],
+  schema: "pgq",
+  segments: pgqSegments,
+  async open(workload) {
+    await installFile(workload, workload.sqlFiles.pgq, "--pgq-sql");
+    return openPgq(workload, "pgq");
+  },
+};
+
+/** PgQue, by the name that it gives itself besides: its own is ours but for a letter. */
+export const pgqUniversal: System = {
+  name: "pgq-universal",
+  summary:
+    'PgQue (NikolayS/PgQue), "PgQ Universal Edition": PgQ without its daemon, by the functions that it has of PgQ: insert_event, a ticker, next_batch, get_batch_events, finish_batch',
+  settings: [
+    "its file pgque.sql; it creates roles, which stay on a server that was given",
+    "its functions of PgQ's names and not those on top of them, which call these: so both are measured alike",
+    ...pgqSettings,
+  ],
+  schema: "pgque",
+  segments: pgqSegments,
+  async open(workload) {
+    await installFile(workload, workload.sqlFiles.pgqUniversal, "--pgq-universal-sql");
+    return openPgq(workload, "pgque");
+  },
+};
+
+export const adapter: Adapter = { load: [pgq, pgqUniversal] };

@@ -1,0 +1,303 @@
+import { Pgque } from "@pgque/client";
+import { Worker, type WorkerOptions } from "@pgque/worker";
+import type {
+  Adapter,
+  Consumers,
+  Described,
+  Handle,
+  OpenWorker,
+  Picker,
+  PickSite,
+  Place,
+  Receive,
+  Send,
+  Store,
+  System,
+  Work,
+  WorkerSystem,
+  Workload,
+} from "./adapter.ts";
+import { storeIn, warm } from "./support/pg-store.ts";
+import { consumerName, createQueue, prepareQueue, queue, typedQueue } from "./support/pgque-queue.ts";
+import { sendMany, sendOne, sendPrepared, sendZod } from "./support/pgque-senders.ts";
+import type { Numbered } from "../load/numbered.ts";
+import { dueOf } from "../load/payload.ts";
+import { ms } from "../report/format.ts";
+import { atMost } from "../scenario/target.ts";
+
+/** Pgque by its SQL functions alone, as a client in any language would call them. */
+export const pgque: System = {
+  name: "pgque",
+  summary:
+    "Pgque's SQL: send or send_batch, receive_messages, ack; rows are only ever inserted, and truncated by segment",
+  settings: [
+    "receives with synchronous_commit off, on a connection of their own, as @pgque/worker does: a lost receive is only redelivered",
+    "maintain() about once a second on a connection of its own: what every worker process does",
+    "autovacuum is off on segment tables: the schema's own choice, there is nothing to vacuum",
+  ],
+  schema: "pgque",
+  segments: /^message_\d+_\d+$/,
+  async open(workload) {
+    await prepareQueue(workload);
+    await workload.admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [queue, consumerName]);
+    const { producers, consumers } = workload;
+    const send = await Promise.all(Array.from({ length: producers }, () => producer(workload)));
+    const receive = await Promise.all(Array.from({ length: consumers }, () => consumer(workload)));
+    const maintainer = await workload.connect("maintain");
+    return {
+      send,
+      consumers: { kind: "pulled", receive },
+      async maintain() {
+        await maintainer.query({ name: "maintain", text: "select pgque.maintain()" });
+      },
+    };
+  },
+};
+
+export async function producer(workload: Workload): Promise<Send> {
+  const client = await workload.connect("producer");
+  if (workload.sendBatch === 1) {
+    return async ([payload]) => {
+      await client.query({ name: "send", text: "select pgque.send($1, $2::text)", values: [queue, payload] });
+    };
+  }
+  return async (payloads) => {
+    await client.query({
+      name: "send_batch",
+      text: "select pgque.send_batch($1, $2::text[])",
+      values: [queue, payloads],
+    });
+  };
+}
+
+async function consumer(workload: Workload): Promise<Receive> {
+  const receiving = await workload.connect("consumer receive", { synchronousCommit: "off" });
+  const acking = await workload.connect("consumer ack");
+  return async () => {
+    const { rows } = await workload.tally.pick(() =>
+      receiving.query<[string, string]>({
+        name: "receive",
+        text: "select batch_id::text, payload from pgque.receive_messages($1, $2, null, $3)",
+        values: [queue, consumerName, workload.batch],
+        rowMode: "array",
+      }),
+    );
+    const [first] = rows;
+    if (first === undefined) return 0;
+    for (const [, payload] of rows) workload.tally.received(dueOf(payload));
+    const acked = await acking.query<[number]>({
+      name: "ack",
+      text: "select pgque.ack($1::bigint)",
+      values: [first[0]],
+      rowMode: "array",
+    });
+    if (acked.rows[0]?.[0] !== 1) throw new Error(`batch ${first[0]} could not be acked: its lease was lost`);
+    workload.tally.finished(rows.length);
+    return rows.length;
+  };
+}
+
+/** Pgque with its worker: leases, heartbeats, settling and maintenance as in a service. */
+export const underWorkers: System = {
+  name: "pgque-worker",
+  summary:
+    "Pgque with @pgque/client and @pgque/worker: send or sendMany, handlers that do nothing, batches received and settled by workers",
+  settings: [
+    "a worker for each consumer, all on one pool of four connections a worker, which is what pgque worker opens, and one a producer",
+    "concurrency and batch size are the run's batch size, prefetch twice that: the next batch comes while one is handled",
+    "a message counts as finished when its handler returns; a batch is settled in one call after its last",
+    "woken by NOTIFY when idle; would poll every 10 ms, as the harness does for the other systems, where that does not arrive",
+  ],
+  schema: "pgque",
+  segments: /^message_\d+_\d+$/,
+  async open(workload) {
+    await prepareQueue(workload);
+    const pgque = new Pgque({
+      connectionString: workload.url,
+      max: 4 * workload.consumers + workload.producers,
+      application_name: "worker",
+    });
+    await pgque.subscribe(typedQueue, consumerName);
+    const send: Send = async (payloads) => {
+      const messages = payloads.map((payload): unknown => JSON.parse(payload));
+      await (messages.length === 1 ? pgque.send(typedQueue, messages[0]) : pgque.sendMany(typedQueue, messages));
+    };
+    return {
+      send: Array.from({ length: workload.producers }, () => send),
+      consumers: workers(pgque, workload),
+      close: () => pgque.close(),
+    };
+  },
+};
+
+function workers(pgque: Pgque, { consumers, batch, idlePollMs, tally }: Workload): Consumers {
+  const all = Array.from(
+    { length: consumers },
+    () =>
+      new Worker(
+        pgque,
+        typedQueue,
+        ({ payload }) => {
+          tally.received(dueOf(payload));
+          tally.finished(1);
+        },
+        {
+          consumer: consumerName,
+          concurrency: batch,
+          batchSize: batch,
+          prefetch: 2 * batch,
+          pollMinMs: idlePollMs,
+          pollMaxMs: idlePollMs,
+        },
+      ),
+  );
+  return {
+    kind: "pushed",
+    async start() {
+      await Promise.all(all.map((worker) => worker.start()));
+    },
+    async stop() {
+      await Promise.all(all.map((worker) => worker.stop()));
+    },
+  };
+}
+
+/** What `pgque worker` opens: four for the worker, and those of the senders. */
+const connections = 10;
+
+export function pgqueWorker(described: Described, options: WorkerOptions): WorkerSystem {
+  return { ...described, makeStore, connect: (url, handle) => connect(url, handle, options) };
+}
+
+function makeStore(place: Place): Promise<Store> {
+  return storeIn(place, async ({ store, pool }) => {
+    await createQueue(store.admin, {});
+    const pgque = new Pgque(pool);
+    await pgque.subscribe(typedQueue, consumerName);
+    return {
+      ...store,
+      send: (messages) => pgque.sendMany(typedQueue, messages),
+      async unsettled() {
+        const [consumer] = await pgque.consumers.list(typedQueue);
+        if (consumer === undefined) throw new Error(`expected consumer ${consumerName}, found none`);
+        return consumer.depth + consumer.inFlight;
+      },
+    };
+  });
+}
+
+async function connect(url: string, handle: Handle, options: WorkerOptions): Promise<OpenWorker> {
+  const pgque = new Pgque({ connectionString: url, max: connections }, { prepare: true });
+  await warm(pgque.pool, 4);
+  const own: WorkerOptions = { consumer: consumerName, ...options };
+  const worker = new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered), own);
+  return {
+    start: () => worker.start(),
+    send: (message) => pgque.send(typedQueue, message),
+    async stop() {
+      await worker.stop();
+      await pgque.close();
+    },
+  };
+}
+
+/** Priorities that there are. */
+const lanes = 10;
+
+/** One message a receive, as the others pick, or many. */
+function pgquePicker(batch: number): Pick<Picker, "prepare" | "worker"> {
+  return {
+    async prepare({ admin }, jobs) {
+      await createQueue(admin, { priorities: lanes });
+      await admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [queue, consumerName]);
+      const payloads = Map.groupBy(jobs, ({ priority }) => priority);
+      for (const [priority, those] of payloads)
+        await admin.query("select pgque.send_batch($1, 'job', $2::text[], null, $3)", [
+          queue,
+          those.map(({ payload }) => payload),
+          { priority },
+        ]);
+      await admin.query("vacuum analyze");
+    },
+    worker: (site, work) => pickWorker(site, batch, work),
+  };
+}
+
+async function pickWorker({ connect }: PickSite, batch: number, work: Work): Promise<() => Promise<boolean>> {
+  const receiving = await connect("worker receive", { synchronousCommit: "off" });
+  const acking = await connect("worker ack");
+  return async () => {
+    const { rows } = await receiving.query<[string, string]>({
+      name: "receive",
+      text: "select batch_id::text, payload from pgque.receive_messages($1, $2, null, $3)",
+      values: [queue, consumerName, batch],
+      rowMode: "array",
+    });
+    const [first] = rows;
+    if (first === undefined) return false;
+    for (const [, payload] of rows) work(payload);
+    await acking.query({ name: "ack", text: "select pgque.ack($1::bigint)", values: [first[0]] });
+    return true;
+  };
+}
+
+const pickSettings = [
+  `a queue with ${lanes} priorities`,
+  "receives with synchronous_commit off, on a connection of their own, as @pgque/worker does: a lost receive is only redelivered; acks with the run's",
+];
+
+export const pgqueOne: Picker = {
+  name: "pgque",
+  summary: "Pgque's SQL, a message at a time: receive_messages, ack",
+  settings: pickSettings,
+  ...pgquePicker(1),
+};
+
+export const pgqueBatch: Picker = {
+  name: "pgque-batch",
+  summary: "the same with up to 100 messages a receive, which is how it is meant to be used",
+  settings: pickSettings,
+  ...pgquePicker(100),
+};
+
+export const adapter: Adapter = {
+  load: [pgque, underWorkers],
+  send: [sendMany, sendZod, sendOne, sendPrepared],
+  drain: [
+    pgqueWorker(
+      {
+        name: "pgque",
+        summary: "@pgque/worker with the settings that its documentation gives for many short handlers",
+        settings: [
+          "concurrency 100, prefetch 4000, batchSize 2000: a batch is received while the one before it is handled, and settled in one call",
+          "statements are prepared; heartbeats, leases and maintenance as in a service",
+        ],
+      },
+      { concurrency: 100, prefetch: 4000, batchSize: 2000 },
+    ),
+    pgqueWorker(
+      {
+        name: "pgque-default",
+        summary: "the same with the worker's defaults",
+        settings: ["concurrency 10, so batches of 20; statements are prepared"],
+      },
+      {},
+    ),
+  ],
+  latency: [
+    pgqueWorker(
+      {
+        name: "pgque",
+        summary: "`send` of @pgque/client, and @pgque/worker with its defaults, woken by NOTIFY",
+        settings: ["concurrency 10, its default; statements are prepared, as advised for direct connections"],
+        target: atMost(1, ms),
+      },
+      { concurrency: 10 },
+    ),
+  ],
+  pick: [pgqueOne, pgqueBatch],
+  degradation: [
+    { name: "pgque", system: pgque, batch: 1 },
+    { name: "pgque-batch", system: pgque, batch: 100 },
+  ],
+};

@@ -1,0 +1,196 @@
+import type { Adapter, Receive, RunningSystem, System, Workload } from "./adapter.ts";
+import { dueOf } from "../load/payload.ts";
+import { insertingBy, pulled } from "./support/pulled.ts";
+import { steadyPlans } from "./support/steady-plans.ts";
+
+export const queSchema = "que";
+
+/** What Que's systems have in common. */
+export const queSettings = [
+  "the primary key is the order of work, (queue, priority, run_at, job_id), as in Que: its one index serves the walk, the check and the DELETE",
+  "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table, as for skip-locked",
+  "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its consumers: always the plan a full table gets",
+];
+
+const schema = `
+  create schema que;
+  create table que.job (
+    queue text not null default '',
+    priority smallint not null default 100,
+    run_at timestamptz not null default now(),
+    job_id bigint generated always as identity,
+    payload text not null,
+    error_count integer not null default 0,
+    last_error text,
+    primary key (queue, priority, run_at, job_id)
+  ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
+  -- Statistics for the planner before the first row: otherwise the first plan is made for a table of unknown size.
+  analyze que.job;`;
+
+const insert = "insert into que.job (payload) select unnest($1::text[])";
+
+/** The first job behind a place in the order of work. */
+const jobBehind = (place: string): string => `
+  select job.priority, job.run_at, job.job_id
+    from que.job
+   where job.queue = ''
+     and job.run_at <= now()
+     and (job.priority, job.run_at, job.job_id) > (${place})
+   order by job.priority, job.run_at, job.job_id
+   limit 1`;
+
+// One step of the recursion is one look into the index and one try. The limit outside ends it as soon as enough are locked, so
+// that no job is locked that is not returned.
+const lock = `
+  with recursive walk as (
+    select first.*, pg_try_advisory_lock(first.job_id) as locked
+      from (${jobBehind("$1::smallint, $2::timestamptz, $3::bigint")}) as first
+    union all
+    select next.*, pg_try_advisory_lock(next.job_id)
+      from walk
+     cross join lateral (${jobBehind("walk.priority, walk.run_at, walk.job_id")}) as next
+  )
+  select priority, run_at::text, job_id::text
+    from walk
+   where locked
+   limit $4`;
+
+const places = "unnest($1::smallint[], $2::timestamptz[], $3::bigint[]) as place(priority, run_at, job_id)";
+const atPlace = `
+   where job.queue = ''
+     and job.priority = place.priority
+     and job.run_at = place.run_at
+     and job.job_id = place.job_id`;
+
+// Who had the lock before may have deleted the job after the walk's snapshot was taken.
+const check = `select job.payload from ${places}, que.job ${atPlace}`;
+const remove = `delete from que.job using ${places} ${atPlace}`;
+const unlock = "select pg_advisory_unlock(job_id) from unnest($1::bigint[]) as job_id";
+
+/** Priority, run_at and job_id. */
+type Place = [number, string, string];
+
+const start: Place = [-32_768, "-infinity", "0"];
+
+export interface QueVariant {
+  /** How many jobs are locked by one walk. */
+  jobs: number;
+  /** How long a walk goes on from where the last one ended, give or take half of it. 0: each begins at the start. */
+  rememberSeconds: number;
+}
+
+export async function openQue(workload: Workload, variant: QueVariant): Promise<RunningSystem> {
+  await workload.admin.query(schema);
+  return pulled(workload, insertingBy(insert), () => consumer(workload, variant));
+}
+
+async function consumer(workload: Workload, { jobs, rememberSeconds }: QueVariant): Promise<Receive> {
+  const { tally } = workload;
+  const client = await workload.connect("consumer");
+  await steadyPlans(client);
+  const memory = new Memory(rememberSeconds);
+  return async () => {
+    for (;;) {
+      const values = [...memory.place(), jobs];
+      const locked = await tally.pick(() =>
+        client.query<Place>({ name: "lock", text: lock, values, rowMode: "array" }),
+      );
+      const found = locked.rows;
+      const last = found.at(-1);
+      if (last === undefined) return 0;
+      memory.remember(last);
+      const places = [found.map(([priority]) => priority), found.map(([, at]) => at), found.map(([, , id]) => id)];
+      const { rows } = await client.query<[string]>({ name: "check", text: check, values: places, rowMode: "array" });
+      for (const [payload] of rows) tally.received(dueOf(payload));
+      const removed = rows.length === 0 ? 0 : await client.query({ name: "remove", text: remove, values: places });
+      if (removed !== 0) tally.finished(removed.rowCount ?? 0);
+      await client.query({ name: "unlock", text: unlock, values: [places[2]] });
+      // when all were somebody else's, it tries again at once, as Que does
+      if (rows.length > 0) return rows.length;
+    }
+  };
+}
+
+/** Where a walk begins. */
+class Memory {
+  readonly #seconds: number;
+  #place = start;
+  #forgetAtMs = 0;
+
+  constructor(seconds: number) {
+    this.#seconds = seconds;
+  }
+
+  place(): Place {
+    if (performance.now() >= this.#forgetAtMs) {
+      this.#place = start;
+      // consumers that started together do not all walk over the dead rows together
+      this.#forgetAtMs = performance.now() + this.#seconds * 1000 * (0.5 + Math.random());
+    }
+    return this.#place;
+  }
+
+  remember(place: Place): void {
+    if (this.#seconds > 0) this.#place = place;
+  }
+}
+
+/** The queue whose collapse under a long transaction made the subject known. */
+export const que: System = {
+  name: "que",
+  summary:
+    "one table; INSERT, a walk over the index in the order of work by a recursive CTE until pg_try_advisory_lock succeeds, a look " +
+    "whether the job is still there, DELETE, unlock. The algorithm of Que 0.x (Chris Hanks), which brandur.org's " +
+    '"Postgres Job Queues & Failure By MVCC" (2015) measures; our own wording',
+  settings: [
+    "one job at a time, whatever the run's batch size: Que 0.x locks no more; see lock-multiple",
+    ...queSettings,
+  ],
+  schema: queSchema,
+  segments: null,
+  open: (workload) => openQue(workload, { jobs: 1, rememberSeconds: 0 }),
+};
+
+/** Que made tolerant of long transactions. */
+export const quePatched: System = {
+  name: "que-patched",
+  summary:
+    "que, whose consumers remember the last job they locked and walk on from there, so that they meet its dead row no more. The " +
+    "patch of brandur.org's que-degradation-test (2015), in our own wording. A job that is committed after one behind it in the order of work waits until a consumer forgets",
+  settings: [
+    "a consumer forgets after 30 to 90 s, 60 s in the mean, and walks from the start once: jobs that were passed over are found then, and the consumers do not all walk at once",
+    "one job at a time, whatever the run's batch size, as que",
+    ...queSettings,
+  ],
+  schema: queSchema,
+  segments: null,
+  open: (workload) => openQue(workload, { jobs: 1, rememberSeconds: 60 }),
+};
+
+/** Que that walks over its dead rows less often. */
+export const lockMultiple: System = {
+  name: "lock-multiple",
+  summary:
+    "que, whose walk goes on until as many jobs are locked as a batch has: dead rows are walked over once a batch. One of the " +
+    'remedies that brandur.org\'s "Postgres Job Queues & Failure By MVCC" (2015) names; our own wording',
+  settings: [
+    "as many jobs as the run's batch size are locked, checked, deleted and unlocked by one statement each",
+    ...queSettings,
+  ],
+  schema: queSchema,
+  segments: null,
+  open: (workload) => openQue(workload, { jobs: workload.batch, rememberSeconds: 0 }),
+};
+
+export const adapter: Adapter = {
+  load: [que, quePatched, lockMultiple],
+  degradation: [
+    {
+      name: "que",
+      system: que,
+      batch: 1,
+      published: { backlogEnd: 60_000, ranAwaySeconds: 15 * 60, deadTuples: 100_000, lockRatio: 15 },
+    },
+    { name: "que-patched", system: quePatched, batch: 1, published: { backlogEnd: 30_000 } },
+  ],
+};

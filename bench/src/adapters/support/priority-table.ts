@@ -1,0 +1,53 @@
+import type pg from "pg";
+import { steadyPlans } from "./steady-plans.ts";
+import type { Picker, PickSite, Work } from "../adapter.ts";
+
+const schema = `
+  create table job (
+    id bigint generated always as identity primary key,
+    priority int not null,
+    payload text not null
+  ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
+  create index on job (priority desc, id);`;
+
+const insert =
+  "insert into job (priority, payload) select * from unnest($1::int[], $2::text[]) as job(priority, payload)";
+
+export const tableSettings = [
+  "index on (priority desc, id): the order in which jobs are picked",
+  "pick, work and DELETE in one transaction: a worker that dies has done nothing",
+  "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table: so that nobody can say it was not tuned",
+  "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its workers: always the plan a full table gets",
+];
+
+/** A table of jobs, of which a statement picks one for as long as the transaction lasts. */
+export function tableJobs(pick: string): Pick<Picker, "prepare" | "worker"> {
+  return {
+    async prepare({ admin }, jobs) {
+      await admin.query(schema);
+      await admin.query(insert, [jobs.map(({ priority }) => priority), jobs.map(({ payload }) => payload)]);
+      await admin.query("vacuum analyze job");
+    },
+    worker: (site, work) => worker(site, pick, work),
+  };
+}
+
+async function worker({ connect }: PickSite, pick: string, work: Work): Promise<() => Promise<boolean>> {
+  const client = await connect("worker");
+  await steadyPlans(client);
+  return async () => {
+    await client.query("begin");
+    const job = await picked(client, pick);
+    if (job !== undefined) {
+      work(job[1]);
+      await client.query({ name: "delete", text: "delete from job where id = $1::bigint", values: [job[0]] });
+    }
+    await client.query("commit");
+    return job !== undefined;
+  };
+}
+
+async function picked(client: pg.Client, pick: string): Promise<[string, string] | undefined> {
+  const { rows } = await client.query<[string, string]>({ name: "pick", text: pick, rowMode: "array" });
+  return rows[0];
+}
