@@ -25,8 +25,7 @@ export type { QueueDefaults } from "./queue/queue-defaults.ts";
 export type { QueueOptions } from "./queue/queue-options.ts";
 
 export { longestDelayMs } from "./send/send-options.ts";
-export type { SendArguments, SendManyOptions, SendOptions } from "./send/send-options.ts";
-export type { SendStreamOptions } from "./send/send-stream.ts";
+export type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } from "./send/send-options.ts";
 
 export { defaultConsumer } from "./receive/receive.ts";
 export type { Batch, MessageOutcome } from "./receive/batch.ts";

@@ -1,11 +1,12 @@
-import { defaultConsumer, type Message, type MessageOf, type MessageTypes } from "@pgque/client";
+import type { Message, MessageOf, MessageTypes } from "@pgque/client";
 import {
   boolean,
-  check,
   expecting,
   integer,
   name,
   oneOf,
+  receiveOptions,
+  unchecked,
   withMethods,
   type OptionsOf,
   type OptionTable,
@@ -13,7 +14,7 @@ import {
 import { systemClock, type Clock } from "./clock.ts";
 import type { Middleware } from "./execute/middleware.ts";
 import { standardError, type Logger } from "./log.ts";
-import { declarationProblems, type DeclaredSchedules } from "./schedule/declared.ts";
+import type { DeclaredSchedules } from "./schedule/declared.ts";
 
 const dayMs = 86_400_000;
 
@@ -29,8 +30,6 @@ const middlewareCheck = expecting<readonly Middleware<never>[]>(
   "an array of functions",
   (value) => Array.isArray(value) && value.every((one) => typeof one === "function"),
 );
-
-const schedulesCheck = check<DeclaredSchedules>((_, value) => declarationProblems(value).join("; ") || undefined);
 
 /** The options of `new Worker`. */
 export const workerOptions = {
@@ -67,7 +66,7 @@ export const workerOptions = {
   /** The consumer to receive for, shared by all its workers. Any Unicode, 1 to 57 bytes. Default: `default`. */
   consumer: {
     check: name,
-    default: defaultConsumer,
+    default: receiveOptions.consumer.default,
     help: "consumer to receive for",
   },
   /** How long a batch is this worker's without a heartbeat, in milliseconds. 1000 to 604800000 (7 days). Default: 30000. */
@@ -219,7 +218,8 @@ export const workerOptions = {
    * schedule of its queue, whoever has set it. Default: none.
    */
   schedules: {
-    check: schedulesCheck,
+    // by resolveOptions: what reads cron expressions is not loaded with the table
+    check: unchecked<DeclaredSchedules>(),
     default: {},
     absent: "none",
     help: "schedules of the queue, by name",

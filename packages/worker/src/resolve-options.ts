@@ -3,6 +3,7 @@ import { defaultsOf, expected, problemsOf, refuse } from "@pgque/client/options"
 import { Attempts } from "./execute/attempts.ts";
 import { Watch } from "./health/watch.ts";
 import { guarded, withFields, type Fields } from "./log.ts";
+import { declarationProblems } from "./schedule/declared.ts";
 import { workerOptions, type BatchWorkerOptions, type WorkerOptions } from "./options.ts";
 
 /** Every option with its value, and what all parts say what happens to. */
@@ -27,7 +28,11 @@ export function resolveOptions(
   options: WorkerOptions | BatchWorkerOptions,
   about: Fields = {},
 ): ResolvedOptions {
-  refuse("new Worker", [...handlerProblems(handler, options), ...problemsOf(options, workerOptions)]);
+  refuse("new Worker", [
+    ...handlerProblems(handler, options),
+    ...problemsOf(options, workerOptions),
+    ...(options.schedules === undefined ? [] : declarationProblems(options.schedules)),
+  ]);
   const given = Object.fromEntries(
     Object.entries(options).filter(([, value]) => value !== undefined),
   ) as Partial<ResolvedOptions>;

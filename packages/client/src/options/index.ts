@@ -38,5 +38,4 @@ export { clientOptions } from "../client-options.ts";
 export { queueOptions } from "../queue/queue-options.ts";
 export { receiveOptions } from "../receive/receive-options.ts";
 export { nackOptions } from "../receive/settle-options.ts";
-export { sendOptions } from "../send/send-options.ts";
-export { streamOptions } from "../send/send-stream.ts";
+export { sendOptions, streamOptions } from "../send/send-options.ts";

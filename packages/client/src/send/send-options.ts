@@ -1,4 +1,15 @@
-import { check, expecting, integer, isTime, number, show, sizedText, text, type Check } from "../options/checks.ts";
+import {
+  callable,
+  check,
+  expecting,
+  integer,
+  isTime,
+  number,
+  show,
+  sizedText,
+  text,
+  type Check,
+} from "../options/checks.ts";
 import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
 import { isPlain } from "../payload/json.ts";
 import type { MessageTypes } from "../queue/message-types.ts";
@@ -83,6 +94,28 @@ export const sendManyOptions = {
 
 /** What a call that sends many can be given; it holds for each of them. */
 export interface SendManyOptions extends OptionsOf<typeof sendManyOptions>, CallOptions {}
+
+/** The options of `sendStream`. */
+export const streamOptions = {
+  ...eachOptions,
+  /** Most messages in one statement. 1 to 100000. Default: 1000. */
+  batchSize: { check: integer(1, 100_000), default: 1000, help: "most messages in one statement" },
+  /** A statement is also full when its payloads have so many characters of JSON. At least 1. Default: 4194304 (4 Mi). */
+  batchCharsMax: {
+    check: integer(1, Number.MAX_SAFE_INTEGER),
+    default: 4_194_304,
+    help: "a statement is also full with so many characters of JSON",
+  },
+  /** Called after each statement with the ids of its messages; the next statement waits for it. Default: none. */
+  onSent: {
+    check: callable<(ids: string[]) => unknown>(),
+    absent: "none",
+    help: "called after each statement with the ids of its messages",
+  },
+} satisfies OptionTable;
+
+/** What a call that sends a stream can be given; it holds for each message. */
+export interface SendStreamOptions extends OptionsOf<typeof streamOptions>, CallOptions {}
 
 /** The type of a message whose sender names none. */
 export const defaultType = sendOptions.type.default;

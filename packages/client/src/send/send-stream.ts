@@ -2,40 +2,17 @@ import { untilAborted } from "../connection/abortable.ts";
 import type { Connection } from "../connection/connection.ts";
 import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
-import { callable, integer, show } from "../options/checks.ts";
-import {
-  callProblems,
-  completed,
-  refuse,
-  type CallOptions,
-  type OptionTable,
-  type OptionsOf,
-} from "../options/option.ts";
+import { show } from "../options/checks.ts";
+import { callProblems, completed, refuse } from "../options/option.ts";
 import { withManyDefaults } from "./defaults.ts";
-import { defaultType, eachOptions, sendConflicts, type SendManyOptions } from "./send-options.ts";
+import {
+  defaultType,
+  sendConflicts,
+  streamOptions,
+  type SendManyOptions,
+  type SendStreamOptions,
+} from "./send-options.ts";
 import { sendTexts } from "./send.ts";
-
-/** The options of `sendStream`. */
-export const streamOptions = {
-  ...eachOptions,
-  /** Most messages in one statement. 1 to 100000. Default: 1000. */
-  batchSize: { check: integer(1, 100_000), default: 1000, help: "most messages in one statement" },
-  /** A statement is also full when its payloads have so many characters of JSON. At least 1. Default: 4194304 (4 Mi). */
-  batchCharsMax: {
-    check: integer(1, Number.MAX_SAFE_INTEGER),
-    default: 4_194_304,
-    help: "a statement is also full with so many characters of JSON",
-  },
-  /** Called after each statement with the ids of its messages; the next statement waits for it. Default: none. */
-  onSent: {
-    check: callable<(ids: string[]) => unknown>(),
-    absent: "none",
-    help: "called after each statement with the ids of its messages",
-  },
-} satisfies OptionTable;
-
-/** What a call that sends a stream can be given; it holds for each message. */
-export interface SendStreamOptions extends OptionsOf<typeof streamOptions>, CallOptions {}
 
 /** So many different dedupe keys a statement of the database takes: each is a lock. */
 const dedupeKeysMax = 1000;
