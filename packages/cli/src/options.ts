@@ -7,20 +7,6 @@ export function integer(text: string): number {
   throw new InvalidArgumentError(`Expected a whole number, got: ${JSON.stringify(text)}.`);
 }
 
-/** How many handlers run at once. */
-export function concurrency(text: string): number {
-  const value = integer(text);
-  if (value >= 1 && value <= 10_000) return value;
-  throw new InvalidArgumentError(`Expected a whole number from 1 to 10000, got: ${JSON.stringify(text)}.`);
-}
-
-/** The name of a queue or a consumer. */
-export function name(text: string): string {
-  const bytes = Buffer.byteLength(text);
-  if (bytes >= 1 && bytes <= 57) return text;
-  throw new InvalidArgumentError(`Expected a name of 1 to 57 bytes of UTF-8, got: ${JSON.stringify(text)}.`);
-}
-
 /** A port; 0: any that is free. */
 export function port(text: string): number {
   const value = integer(text);
@@ -66,6 +52,9 @@ export function onOff(text: string): boolean {
   if (text === "on" || text === "off") return text === "on";
   throw new InvalidArgumentError(`Expected "on" or "off", got: ${JSON.stringify(text)}.`);
 }
+
+/** Of commands that print a line for each message. */
+export const jsonLines = "print JSON lines for programs: ids are strings, times ISO 8601";
 
 /** Adds `--json`. */
 export function withJson(command: Command, what = "print JSON for programs: ids are strings, times ISO 8601"): Command {

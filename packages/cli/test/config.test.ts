@@ -59,7 +59,7 @@ test.each([
   ["export default { queue: [1] }", "expected `queue` to be a string or an array of strings"],
   ["export default { metricsPort: 70000 }", "`metricsPort`: Expected a port from 0 to 65535"],
   ["export default { logLevel: 'loud' }", "`logLevel`"],
-  ["export default { concurrency: 0 }", "`concurrency`: Expected a whole number from 1 to 10000"],
+  ["export default { concurrency: 0 }", "`concurrency`: Expected an integer from 1 to 10000"],
   ["\nexport default { concurrency 3 }", "pgque.config.ts:2"],
   ["export const config = {}", "to export an object by default, got: undefined"],
 ])("%s is wrong usage", async (code, message) => {

@@ -39,9 +39,14 @@ function imports(...args: string[]): { loaded: string[]; stderr: string } {
 test("help loads nothing but what it is made of", () => {
   const { loaded } = imports("--help");
   expect(loaded.some((url) => url.endsWith("dist/commands/queue.js"))).toBe(true);
+  // the declarations of options are light: they load no driver, and nothing that works
+  const declarations =
+    /(redact|options|errors)\/|\/([a-z-]+-)?options\.js|(payload\/json|admin\/catch-up|clock|log|connection\/pause)\.js/;
   const heavy =
-    /packages\/(client\/(?!dist\/redact\/)|worker\/|postgres\/)|pino|prom-client|leven|bench\/dist|clack|cli-table3|cli-progress/;
-  expect(loaded.filter((url) => heavy.test(url))).toEqual([]);
+    /packages\/(client|worker|postgres)\/|croner|pino|prom-client|leven|bench\/dist|clack|cli-table3|cli-progress/;
+  expect(loaded.filter((url) => heavy.test(url) && !/packages\/(client|worker)\/dist\//.test(url))).toEqual([]);
+  const ours = loaded.filter((url) => /packages\/(client|worker)\//.test(url));
+  expect(ours.filter((url) => !declarations.test(url))).toEqual([]);
 });
 
 test("a worker loads no benchmark, no server and nothing that it was not asked for", async () => {

@@ -1,18 +1,13 @@
-import type {
-  Consumers,
-  ConsumerSettings,
-  ConsumerStatus,
-  OptionDifference,
-  Position,
-  SubscribeOptions,
-} from "@pgque/client";
-import { type Command, Command as Subcommand, Option } from "commander";
+import type { Consumers, ConsumerSettings, ConsumerStatus, OptionDifference, Position } from "@pgque/client";
+import { consumerOptions } from "@pgque/client/options";
+import { type Command, Command as Subcommand } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
-import { given, integer, withJson, withYes } from "../options.ts";
+import { OptionFlags } from "../option-flags.ts";
+import { withJson, withYes } from "../options.ts";
 import { confirm, type ConfirmFlags } from "../output/confirm.ts";
 import { showDifferences } from "../output/flags.ts";
-import { duration, showAge, showDuration, timeOrAge } from "../output/duration.ts";
+import { showAge, showDuration, timeOrAge } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printChange, printList, printResult } from "../output/print.ts";
 import { type ConsumerRecord, consumerRecord } from "../output/records.ts";
@@ -54,34 +49,21 @@ function position(text: string): Position {
 
 const positions = "start, end, a time like 2026-01-31T12:00:00Z, or how long ago: 2h";
 
-interface LimitFlags extends Pick<SubscribeOptions, "onFailure"> {
-  maxInFlight?: number | "none";
-  rateLimit?: number | "none";
-  ratePeriod?: number;
-}
+const options = new OptionFlags(consumerOptions, {
+  from: {
+    flag: "--from <where>",
+    help: `begin at: ${positions} (default: start for the first consumer, else end)`,
+    read: position,
+  },
+  strict: null,
+});
 
-interface AddFlags extends Flags, LimitFlags, Pick<SubscribeOptions, "mode"> {
-  from?: Position;
-}
-
-function withLimits(to: Command, read: (text: string) => number | "none"): Command {
-  return to
-    .addOption(
-      new Option("--on-failure <what>", "effect of a failed message on its lane, of an ordered consumer").choices([
-        "block",
-        "skip",
-      ]),
-    )
-    .option("--max-in-flight <n>", "limit of messages that are received and not settled", read)
-    .option("--rate-limit <n>", "the most messages in each --rate-period", read)
-    .option("--rate-period <duration>", "(default: 1s)", duration);
-}
+/** Those that can be changed. */
+const limits = new OptionFlags(consumerOptions, { mode: null, from: null, strict: null });
 
 function add(): Command {
-  const adding = command("add")
-    .option("--from <where>", `begin at: ${positions} (default: start for the first consumer, else end)`, position)
-    .addOption(new Option("--mode <mode>", "(default: shared)").choices(["shared", "exclusive", "ordered"]));
-  return withLimits(adding, integer)
+  return options
+    .addTo(command("add"))
     .description("Add a consumer: a named reader that is given every message of the queue.")
     .addHelpText(
       "after",
@@ -93,11 +75,9 @@ Examples:
   pgque consumer add orders audit --from 2026-01-31T12:00:00Z --max-in-flight 100
   pgque consumer add accounts ledger --mode ordered --on-failure block`,
     )
-    .action(async (queue: string, name: string, flags: AddFlags) => {
-      const { from, mode, onFailure, maxInFlight, rateLimit, ratePeriod: ratePeriodMs } = flags;
-      const options = given({ from, mode, onFailure, maxInFlight, rateLimit, ratePeriodMs });
+    .action(async (queue: string, name: string, flags: Flags) => {
       const { created, differences, skipped } = await withPgque(flags, "reader", (pgque) =>
-        pgque.subscribe(queue, name, options as SubscribeOptions),
+        pgque.subscribe(queue, name, options.given(flags)),
       );
       await printResult(
         flags,
@@ -180,24 +160,21 @@ Examples:
 }
 
 function set(): Command {
-  return withLimits(command("set"), (text) => (text === "none" ? text : integer(text)))
+  return limits
+    .addTo(command("set"), { changing: true })
     .description("Change the limits of a consumer; `none` takes one away.")
     .addHelpText(
       "after",
       "\nExamples:\n  pgque consumer set orders billing --max-in-flight 50 --rate-limit 100\n  pgque consumer set orders billing --rate-limit none",
     )
-    .action(async (queue: string, name: string, flags: Flags & LimitFlags) => {
-      const { onFailure, maxInFlight, rateLimit, ratePeriod: ratePeriodMs } = flags;
-      const changes = given({ onFailure, maxInFlight: limit(maxInFlight), rateLimit: limit(rateLimit), ratePeriodMs });
+    .action(async (queue: string, name: string, flags: Flags) => {
+      const changes = limits.changes(flags);
       if (Object.keys(changes).length === 0)
         throw new UsageError("expected a limit to change, got none. `pgque consumer set --help` lists them");
       const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.change(queue, name, changes));
       await printChange(flags, { queue, consumer: name }, changed, `Changed ${nameOf(queue, name)}.`);
     });
 }
-
-/** The client takes a limit away by null, which an option of commander cannot be. */
-const limit = (value: number | "none" | undefined): number | null | undefined => (value === "none" ? null : value);
 
 const pausing = (): Command[] =>
   pauseAndResume("consumers", command, {

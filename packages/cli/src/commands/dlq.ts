@@ -1,7 +1,9 @@
 import type { DeadLetter, DeadLetterFilter, Pgque } from "@pgque/client";
+import { deadLetterOptions } from "@pgque/client/options";
 import { Command } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
+import { OptionFlags } from "../option-flags.ts";
 import { given, id, idMax, ids, integer, withJson, withYes } from "../options.ts";
 import { confirm, type ConfirmFlags } from "../output/confirm.ts";
 import { timeOrAge } from "../output/duration.ts";
@@ -13,15 +15,16 @@ import type { Column } from "../output/table.ts";
 import { counted, firstLine, shellWord, shortened, showTime } from "../output/text.ts";
 import { Stopped, stopSignal } from "../signals.ts";
 
-interface FilterFlags extends DatabaseFlags, JsonFlags {
-  consumer?: string;
-  type?: string;
-  reason?: string;
-  olderThan?: Date;
-  newerThan?: Date;
-}
+type Flags = DatabaseFlags & JsonFlags;
 
-interface ScopeFlags extends FilterFlags {
+/** Which dead letters are meant. */
+const filter = new OptionFlags(deadLetterOptions, {
+  reasonLike: { flag: "--reason <text>", help: "with this in their reason", read: (text) => text },
+  diedBefore: { flag: "--older-than <when>", help: "that died before: 30d, 2026-01-31T12:00:00Z", read: timeOrAge },
+  diedAfter: { flag: "--newer-than <when>", help: "that died since: 2h, 2026-01-31T12:00:00Z", read: timeOrAge },
+});
+
+interface ScopeFlags extends DatabaseFlags, JsonFlags {
   id?: string[];
   all?: true;
 }
@@ -47,12 +50,7 @@ export function dlqCommand(): Command {
 }
 
 function withFilter(command: Command): Command {
-  return withDatabase(withJson(command))
-    .option("--consumer <name>", "that died for this consumer")
-    .option("--type <type>", "of this type")
-    .option("--reason <text>", "with this in their reason")
-    .option("--older-than <when>", "that died before: 30d, 2026-01-31T12:00:00Z", timeOrAge)
-    .option("--newer-than <when>", "that died since: 2h, 2026-01-31T12:00:00Z", timeOrAge);
+  return withDatabase(withJson(filter.addTo(command)));
 }
 
 function withScope(command: Command): Command {
@@ -61,16 +59,12 @@ function withScope(command: Command): Command {
     .option("--all", "all of the queue");
 }
 
-function filterOf({
-  consumer,
-  type,
-  reason,
-  olderThan: diedBefore,
-  newerThan: diedAfter,
-}: FilterFlags): DeadLetterFilter {
+function filterOf(flags: Flags): DeadLetterFilter {
+  const { reasonLike: reason, ...others } = filter.given(flags);
   // `%`, `_` and `\\` in what somebody looks for mean themselves
-  const reasonLike = reason === undefined ? undefined : `%${reason.replaceAll(/[\\%_]/g, String.raw`\$&`)}%`;
-  return given({ consumer, type, reasonLike, diedBefore, diedAfter });
+  return reason === undefined
+    ? others
+    : { ...others, reasonLike: `%${reason.replaceAll(/[\\%_]/g, String.raw`\$&`)}%` };
 }
 
 const columns: Column<DeadLetter>[] = [
@@ -83,7 +77,7 @@ const columns: Column<DeadLetter>[] = [
   { head: "payload", cell: ({ payload }) => shortened(json(payload, 0), 40) },
 ];
 
-interface ListFlags extends FilterFlags {
+interface ListFlags extends Flags {
   limit?: number;
   after?: string;
 }

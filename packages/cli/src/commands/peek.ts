@@ -1,18 +1,18 @@
 import type { PeekedMessage } from "@pgque/client";
+import { peekOptions } from "@pgque/client/options";
 import { Command } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
-import { given, integer, withJson } from "../options.ts";
+import { OptionFlags } from "../option-flags.ts";
+import { withJson } from "../options.ts";
 import { json } from "../output/json.ts";
 import { type JsonFlags, printLine, printList } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { shellWord, shortened, showTime } from "../output/text.ts";
 
-interface Flags extends DatabaseFlags, JsonFlags {
-  consumer?: string;
-  limit?: number;
-  after?: string;
-}
+type Flags = DatabaseFlags & JsonFlags;
+
+const options = new OptionFlags(peekOptions, { max: { flag: "--limit <n>" }, after: { flag: "--after <position>" } });
 
 const more = `
 Nothing is received, written or locked. Without --consumer all stored messages are shown, the oldest first, received or not. With
@@ -38,21 +38,16 @@ const columns: Column<PeekedMessage>[] = [
 
 /** The `peek` command. */
 export function peekCommand(): Command {
-  return withDatabase(withJson(new Command("peek")))
+  return withDatabase(withJson(options.addTo(new Command("peek").argument("<queue>"))))
     .description("Look at messages without receiving them.")
-    .argument("<queue>")
-    .option("--consumer <name>", "messages that this consumer has not received, in its order")
-    .option("--limit <n>", "the most messages, up to 1000 (default: 10)", integer)
-    .option("--after <position>", "continue behind the last message of the previous page")
     .addHelpText("after", more)
     .action(peek);
 }
 
 async function peek(queue: string, flags: Flags): Promise<void> {
-  const { consumer, limit: max = 10, after } = flags;
-  const found = await withPgque(flags, "viewer", ({ messages }) =>
-    messages.peek(queue, given({ consumer, max, after })),
-  );
+  const given = options.given(flags);
+  const { consumer, max = peekOptions.max.default, after } = given;
+  const found = await withPgque(flags, "viewer", ({ messages }) => messages.peek(queue, given));
   // a column in which nothing stands only takes room
   const used = columns.filter(
     ({ head, cell }) => !["due", "for", "priority", "key"].includes(head) || found.some((row) => cell(row) !== null),

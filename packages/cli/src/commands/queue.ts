@@ -1,6 +1,8 @@
+import { queueOptions } from "@pgque/client/options";
 import { Command } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
+import { OptionFlags } from "../option-flags.ts";
 import { withJson, withYes } from "../options.ts";
 import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
 import { showAge } from "../output/duration.ts";
@@ -11,7 +13,9 @@ import { type ConsumerRecord, consumerRecord, type QueueRecord, queueRecord } fr
 import type { Column } from "../output/table.ts";
 import { counted, shellWord, showBytes, showEstimate, showTime } from "../output/text.ts";
 import { pauseAndResume } from "./pause-resume.ts";
-import { readSettings, showSettings, withSettings } from "./queue-settings.ts";
+
+/** A flag for each setting of a queue. */
+const settings = new OptionFlags(queueOptions);
 
 interface Flags extends DatabaseFlags, JsonFlags {}
 
@@ -34,13 +38,13 @@ export function queueCommand(): Command {
 
 function create(): Command {
   return withDatabase(
-    withJson(withSettings(new Command("create").argument("<queue>", "name: any Unicode, at most 57 bytes"))),
+    withJson(settings.addTo(new Command("create").argument("<queue>", "name: any Unicode, at most 57 bytes"))),
   )
     .description("Create a queue. If it exists, it is left as it is, and different settings are reported.")
     .addHelpText(
       "after",
       `
-Other settings have their defaults: \`pgque queue show\` prints them. \`pgque queue set\` changes an existing queue.
+\`pgque queue set\` changes an existing queue.
 
 Examples:
   pgque queue create orders
@@ -49,7 +53,7 @@ Examples:
     .action(async (name: string, flags: Flags) => {
       const { created, differences } = await withPgque(flags, "admin", async (pgque) => {
         const { defineQueue } = await import("@pgque/client");
-        return pgque.ensure(defineQueue(name, readSettings({ ...flags }) as object));
+        return pgque.ensure(defineQueue(name, settings.given(flags)));
       });
       const quoted = JSON.stringify(name);
       await printResult(
@@ -124,7 +128,7 @@ Examples:
       }));
       if (flags.json) return printResult(flags, found, "");
       const { facts, table } = await import("../output/table.ts");
-      const { sentPerSecond, delayed, deadLetters, bytes, paused, rotatedAt, settings, segments } = found;
+      const { sentPerSecond, delayed, deadLetters, bytes, paused, rotatedAt, segments } = found;
       const kept = segments.filter(({ waitsFor }) => waitsFor !== null && waitsFor.length > 0);
       const state = {
         queue: name,
@@ -139,12 +143,12 @@ Examples:
         found.consumers.length === 0
           ? `No consumer. \`pgque consumer add ${shellWord(name)} NAME\` makes one.`
           : table(consumerColumns, found.consumers);
-      await printLine([facts(state), facts(showSettings(settings)), readers].join("\n\n"));
+      await printLine([facts(state), facts(settings.show(found.settings)), readers].join("\n\n"));
     });
 }
 
 function set(): Command {
-  return withDatabase(withJson(withSettings(new Command("set").argument("<queue>"), { changing: true })))
+  return withDatabase(withJson(settings.addTo(new Command("set").argument("<queue>"), { changing: true })))
     .description("Change settings of a queue: all of them, or none when one is invalid.")
     .addHelpText(
       "after",
@@ -157,7 +161,7 @@ Examples:
   pgque queue set orders --max-lag default`,
     )
     .action(async (name: string, flags: Flags) => {
-      const changes = readSettings({ ...flags });
+      const changes = settings.changes(flags);
       if (Object.keys(changes).length === 0) {
         throw new UsageError("expected a setting to change, got none. `pgque queue set --help` lists them");
       }

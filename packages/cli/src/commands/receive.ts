@@ -1,17 +1,22 @@
 import type { Batch } from "@pgque/client";
+import { receiveOptions } from "@pgque/client/options";
 import { Command } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
-import { given, integer, withJson } from "../options.ts";
-import { duration } from "../output/duration.ts";
+import { OptionFlags } from "../option-flags.ts";
+import { jsonLines, withJson } from "../options.ts";
 import { type JsonFlags, printLine } from "../output/print.ts";
 
 interface Flags extends DatabaseFlags, JsonFlags {
-  consumer?: string;
-  limit?: number;
-  lease?: number;
   ack?: true;
 }
+
+const options = new OptionFlags(receiveOptions, {
+  max: { flag: "--limit <n>", default: 10 },
+  // for workers
+  worker: null,
+  tellsBegun: null,
+});
 
 const more = `
 Prints a message a line: time of the send, id, type, payload. With --ack the messages are acked after they are printed. Without
@@ -25,23 +30,17 @@ Examples:
 
 /** The `receive` command. */
 export function receiveCommand(): Command {
-  return withDatabase(
-    withJson(new Command("receive"), "print JSON lines for programs: ids are strings, times ISO 8601"),
-  )
+  const command = new Command("receive").argument("<queue>");
+  return withDatabase(withJson(options.addTo(command), jsonLines))
     .description("Receive messages of a consumer and print them.")
-    .argument("<queue>")
-    .option("--consumer <name>", "receive as this consumer (default: default)")
-    .option("--limit <n>", "the most messages (default: 10)", integer)
-    .option("--lease <duration>", "how long they are reserved while they are printed (default: 30s)", duration)
     .option("--ack", "ack them after printing; without: release them")
     .addHelpText("after", more)
     .action(receive);
 }
 
 async function receive(queue: string, flags: Flags): Promise<void> {
-  const { consumer, limit: max = 10, lease: leaseMs } = flags;
   await withPgque(flags, "reader", async (pgque) => {
-    const batch = await pgque.receive(queue, given({ consumer, max, leaseMs }));
+    const batch = await pgque.receive(queue, { max: 10, ...options.given(flags) });
     try {
       if (batch.open.length === 0 && !flags.json) return await printLine("There is nothing to receive.");
       await print(batch, flags);

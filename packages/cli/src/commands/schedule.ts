@@ -1,9 +1,11 @@
-import type { CatchUp, Schedule, ScheduleOptions } from "@pgque/client";
+import type { CatchUp, Schedule } from "@pgque/client";
+import { scheduleOptions } from "@pgque/client/options";
 import { Command, InvalidArgumentError } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
-import { parseJson } from "../input/json.ts";
-import { given, integer, withJson, withYes } from "../options.ts";
+import { headerFlag, payloadOf } from "../input/json.ts";
+import { OptionFlags } from "../option-flags.ts";
+import { integer, withJson, withYes } from "../options.ts";
 import { confirm, type ConfirmFlags } from "../output/confirm.ts";
 import { time } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
@@ -40,22 +42,24 @@ function named(name: string): Command {
   return withDatabase(withJson(new Command(name).argument("<schedule>")));
 }
 
-interface SetFlags extends Flags, Pick<ScheduleOptions, "timeZone" | "type" | "priority" | "key" | "catchUp"> {}
+const options = new OptionFlags(scheduleOptions, {
+  headers: headerFlag,
+  catchUp: {
+    flag: "--catch-up <what>",
+    help: "times without a running worker: skip, once, or how many of them (default: once)",
+    read: readCatchUp,
+  },
+  // pause and resume
+  enabled: null,
+});
 
 function set(): Command {
-  return named("set")
+  const command = named("set")
     .argument("<queue>")
     .argument("<cron>", "five fields, six with seconds, or @hourly, @daily, @weekly, @monthly, @yearly")
-    .argument("[payload]", "JSON payload of the message", "null")
-    .option("--time-zone <zone>", "time zone of the cron expression: Europe/Berlin (default: UTC)")
-    .option("--type <type>", "of the messages (default: default)")
-    .option("--priority <n>", "of the messages, on a queue with --priorities", integer)
-    .option("--key <key>", "of the messages, on a queue with --partitions")
-    .option(
-      "--catch-up <what>",
-      "times without a running worker: skip, once, or how many of them (default: once)",
-      readCatchUp,
-    )
+    .argument("[payload]", "JSON payload of the message", "null");
+  return options
+    .addTo(command)
     .description("Create or replace a schedule.")
     .addHelpText(
       "after",
@@ -66,13 +70,12 @@ Examples:
   pgque schedule set nightly reports "30 2 * * *" '{"kind": "daily"}' --time-zone Europe/Berlin
   pgque schedule set pulse health "*/10 * * * * *" --catch-up skip`,
     )
-    .action(async (name: string, queue: string, cron: string, text: string, flags: SetFlags) => {
+    .action(async (name: string, queue: string, cron: string, text: string, flags: Flags) => {
       const payload = payloadOf(text);
-      const { timeZone = "UTC", type, priority, key, catchUp } = flags;
-      await timesOf(cron, timeZone, 1);
-      const options = given({ timeZone, type, priority, key, catchUp });
+      const given = { timeZone: "UTC", ...options.given(flags) };
+      await timesOf(cron, given.timeZone ?? "UTC", 1);
       const changed = await withPgque(flags, "admin", ({ schedules }) =>
-        schedules.set(name, queue, cron, payload, options),
+        schedules.set(name, queue, cron, payload, given),
       );
       await printChange(flags, { schedule: name }, changed, `Set schedule ${JSON.stringify(name)}.`);
     });
@@ -82,14 +85,6 @@ function readCatchUp(text: string): CatchUp {
   if (text === "skip" || text === "once") return text;
   if (/^\d+$/.test(text) && Number(text) >= 1 && Number(text) <= 1440) return { all: Number(text) };
   throw new InvalidArgumentError(`Expected skip, once or a number from 1 to 1440, got: ${JSON.stringify(text)}.`);
-}
-
-function payloadOf(text: string): unknown {
-  try {
-    return parseJson(text);
-  } catch (error) {
-    throw new UsageError(`expected a payload in JSON, got: ${(error as Error).message}`);
-  }
 }
 
 const columns: Column<ScheduleRecord>[] = [

@@ -3,7 +3,7 @@ import type { TailPage } from "@pgque/client";
 import { Command } from "commander";
 import { type DatabaseFlags, withDatabase } from "../connection.ts";
 import { withPgque } from "../database.ts";
-import { integer, withJson } from "../options.ts";
+import { integer, jsonLines, withJson } from "../options.ts";
 import { interval } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printLine } from "../output/print.ts";
@@ -33,7 +33,7 @@ const most = 1000;
 
 /** The `tail` command. */
 export function tailCommand(): Command {
-  return withDatabase(withJson(new Command("tail"), "print JSON lines for programs: ids are strings, times ISO 8601"))
+  return withDatabase(withJson(new Command("tail"), jsonLines))
     .description("Print the last messages of a queue, and new ones as they are sent.")
     .argument("<queue>")
     .option("-f, --follow", "print new messages as they are sent")

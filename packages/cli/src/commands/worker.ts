@@ -1,11 +1,12 @@
 import { Command, Option } from "commander";
 import { connectionConfig, type DatabaseFlags, withDatabase } from "../connection.ts";
-import { concurrency, name, port } from "../options.ts";
+import { port } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
 import { stopSignals } from "../signals.ts";
 import type { LoadedTask } from "../worker/load-tasks.ts";
 import { type LogFlags, logFormats, logLevels, workerLog } from "../worker/log.ts";
-import type { Logger, Worker } from "@pgque/worker";
+import { taskOptions } from "../worker/task-options.ts";
+import type { Logger, Worker, WorkerOptions } from "@pgque/worker";
 import type { Fleet } from "../worker/fleet.ts";
 import type { Monitored } from "../worker/probes.ts";
 
@@ -13,8 +14,6 @@ interface Flags extends DatabaseFlags, LogFlags {
   /** From the configuration; the argument counts for more. */
   folder?: string;
   queue?: string[];
-  consumer?: string;
-  concurrency?: number;
   crontab?: string;
   once?: true;
   watch?: true;
@@ -75,21 +74,13 @@ Examples:
 
 /** The `worker` command. */
 export function workerCommand(): Command {
-  return withDatabase(new Command("worker"))
+  const command = withDatabase(new Command("worker"))
     .description("Run the handlers of a folder until stopped.")
     .argument("[folder]", "folder of task files; may be in pgque.config.ts instead")
     .addOption(
       new Option("--queue <name>", "serve this queue alone; may be given several times (default: all of the tasks)")
         .argParser<string[] | undefined>((name, before) => [...(before ?? []), name])
         .env("PGQUE_QUEUE"),
-    )
-    .addOption(
-      new Option("--consumer <name>", "the consumer of tasks that name none").argParser(name).env("PGQUE_CONSUMER"),
-    )
-    .addOption(
-      new Option("--concurrency <n>", "concurrent handlers of each task that sets none (default: 10)")
-        .argParser(concurrency)
-        .env("PGQUE_CONCURRENCY"),
     )
     .addOption(
       new Option("--crontab <file>", "file of schedules to set, for queues that the tasks serve").env("PGQUE_CRONTAB"),
@@ -118,6 +109,7 @@ export function workerCommand(): Command {
     )
     .addHelpText("after", more)
     .action(work);
+  return taskOptions.addTo(command, { env: true, group: "Options of tasks that do not set them:" });
 }
 
 async function work(argument: string | undefined, flags: Flags): Promise<void> {
@@ -199,12 +191,13 @@ async function serveProbes(
   return probes;
 }
 
-async function tasksOf(folder: string, { crontab, queue, consumer, concurrency }: Flags): Promise<LoadedTask[]> {
+async function tasksOf(folder: string, flags: Flags): Promise<LoadedTask[]> {
   const [{ loadTasks, tasksFor }, { withCrontab }] = await Promise.all([
     import("../worker/load-tasks.ts"),
     import("../worker/crontab.ts"),
   ]);
-  const tasks = await loadTasks(folder, { consumer, concurrency });
+  const { crontab, queue } = flags;
+  const tasks = await loadTasks(folder, taskOptions.given(flags) as WorkerOptions);
   const planned = crontab === undefined ? tasks : await withCrontab(tasks, crontab);
   return queue === undefined ? planned : tasksFor(planned, queue);
 }

@@ -41,10 +41,15 @@ function read(file: string, option: Option, key: keyof PgqueConfig, value: unkno
   try {
     const values = Array.isArray(value) ? value : [value];
     let result: unknown;
-    for (const one of values) result = option.parseArg ? option.parseArg(String(one), result as never) : one;
+    for (const one of values) result = option.parseArg ? option.parseArg(textOf(one), result as never) : one;
     return result;
   } catch (error) {
     if (!(error instanceof InvalidArgumentError || error instanceof UsageError)) throw error;
     throw new UsageError(`${file}: \`${key}\`: ${error.message}`, { cause: error });
   }
+}
+
+function textOf(value: unknown): string {
+  if (typeof value === "boolean") return value ? "on" : "off";
+  return String(value);
 }

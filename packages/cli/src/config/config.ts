@@ -1,8 +1,10 @@
+import type { TaskConfig } from "../worker/task-options.ts";
+
 /**
- * What `pgque.config.ts` exports by default: options of the commands, by their names. An option that is given to a command or set in the
- * environment counts for more.
+ * What `pgque.config.ts` exports by default: options of the commands, by their names; of `pgque worker` also those of tasks that do not set
+ * them. An option that is given to a command or set in the environment overrides it.
  */
-export interface PgqueConfig {
+export interface PgqueConfig extends TaskConfig {
   /** The database. Default: `DATABASE_URL`, else the PG* variables; either counts for more than this. */
   databaseUrl?: string | undefined;
   /** The schema that Pgque is installed in. Default: `pgque`. */
@@ -11,10 +13,6 @@ export interface PgqueConfig {
   folder?: string | undefined;
   /** `pgque worker`: the queues to serve, of those that the tasks serve. Default: all. */
   queue?: string | readonly string[] | undefined;
-  /** `pgque worker`: the consumer of tasks that name none. Default: `default`. */
-  consumer?: string | undefined;
-  /** `pgque worker`: handlers at once, of each task that does not say. 1 to 10000. Default: 10. */
-  concurrency?: number | undefined;
   /** `pgque worker`: a file of schedules, from where the command runs. Default: none. */
   crontab?: string | undefined;
   /** `pgque worker`: where /metrics, /healthz and /readyz are served; 0 for any free port. Default: nowhere. */
@@ -26,21 +24,6 @@ export interface PgqueConfig {
   /** `pgque worker`: JSON lines, or for people. Default: `pretty` on a terminal, else `json`. */
   logFormat?: "json" | "pretty" | undefined;
 }
-
-/** Every key of a configuration, with the type that its value has. */
-export const configKeys: Readonly<Record<keyof PgqueConfig, "string" | "number" | "strings">> = {
-  databaseUrl: "string",
-  schema: "string",
-  folder: "string",
-  queue: "strings",
-  consumer: "string",
-  concurrency: "number",
-  crontab: "string",
-  metricsPort: "number",
-  metricsHost: "string",
-  logLevel: "string",
-  logFormat: "string",
-};
 
 /**
  * Gives a configuration its types.

@@ -3,13 +3,28 @@ import path from "node:path";
 import { inspect } from "node:util";
 import { UsageError } from "../output/failure.ts";
 import { importFile } from "../worker/import-file.ts";
-import { configKeys, type PgqueConfig } from "./config.ts";
+import { taskOptions } from "../worker/task-options.ts";
+import type { PgqueConfig } from "./config.ts";
 
 /** A configuration, and the file that it is in. */
 export interface LoadedConfig {
   file: string;
   config: PgqueConfig;
 }
+
+/** Every key of a configuration, with the type that its value has. */
+const configKeys: Record<string, "string" | "number" | "boolean" | "strings"> = {
+  databaseUrl: "string",
+  schema: "string",
+  folder: "string",
+  queue: "strings",
+  crontab: "string",
+  metricsPort: "number",
+  metricsHost: "string",
+  logLevel: "string",
+  logFormat: "string",
+  ...taskOptions.keys(),
+};
 
 const names = ["pgque.config.ts", "pgque.config.mts", "pgque.config.js", "pgque.config.mjs"];
 
@@ -42,7 +57,7 @@ function check(file: string, key: string, value: unknown, distance: (a: string, 
     const meant = near !== undefined && near.far <= 3 ? `; did you mean \`${near.name}\`?` : ".";
     throw new UsageError(`${file}: unknown key \`${key}\`${meant} Known: ${known.join(", ")}`);
   }
-  const wanted = configKeys[key as keyof PgqueConfig];
+  const wanted = configKeys[key];
   if (value === undefined || typeof value === wanted) return;
   const isText = (one: unknown): boolean => typeof one === "string";
   if (wanted === "strings" && (isText(value) || (Array.isArray(value) && value.every(isText)))) return;

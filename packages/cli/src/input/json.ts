@@ -1,3 +1,7 @@
+import { InvalidArgumentError } from "commander";
+import type { FlagSpec } from "../option-flags.ts";
+import { UsageError } from "../output/failure.ts";
+
 /** A text that is not JSON. */
 export class NotJsonText extends Error {
   override readonly name = "NotJsonText";
@@ -13,6 +17,43 @@ export function parseJson(text: string): unknown {
     return JSON.parse(text, exactNumber);
   } catch (cause) {
     throw new NotJsonText(`${shown(text)}, which is not JSON`, { cause });
+  }
+}
+
+/**
+ * The payload in an argument.
+ *
+ * @throws UsageError when it is not JSON
+ */
+export function payloadOf(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    const hint = `A string needs its quotes in JSON: '${JSON.stringify(text.slice(0, 40))}'`;
+    throw new UsageError(`expected a payload in JSON, got: ${(error as Error).message}. ${hint}`);
+  }
+}
+
+/** The flag of an option for headers. */
+export const headerFlag: FlagSpec = {
+  flag: "--header <name=value>",
+  help: "a header beside the payload; a JSON value stays JSON (repeatable)",
+  read: header,
+};
+
+/** Adds a header to those that were given before. */
+function header(text: string, before: Record<string, unknown> = {}): Record<string, unknown> {
+  const split = text.indexOf("=");
+  if (split < 1) throw new InvalidArgumentError(`Expected name=value, got: ${JSON.stringify(text)}.`);
+  // own properties alone: `__proto__` is a name like any other
+  return Object.fromEntries([...Object.entries(before), [text.slice(0, split), jsonOrText(text.slice(split + 1))]]);
+}
+
+function jsonOrText(text: string): unknown {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
   }
 }
 

@@ -1,4 +1,5 @@
 import type { OptionDifference } from "@pgque/client";
+import { consumerOptions, queueOptions, sqlName } from "@pgque/client/options";
 import { showDuration } from "./duration.ts";
 
 /** "expected `maxRetries` to be …" as "expected --max-retries to be …", and milliseconds as durations. */
@@ -7,7 +8,7 @@ export function asFlags(problem: string): string {
 }
 
 /** "expected `maxLagMs` to be an integer from 1 to 86400000, got: 0" as "expected `maxLag` to be from 1ms to 1d, got: 0ms". */
-function inDurations(problem: string): string {
+export function inDurations(problem: string): string {
   return problem.replace(
     /`(\w+)Ms` to be (?:an integer|a number) from (\d+) to (\d+), got: (\d+)$/,
     (_, name: string, ...ms: string[]) => {
@@ -21,15 +22,18 @@ function inDurations(problem: string): string {
 const unstorable =
   "expected headers that the database can store, found in one \\u0000 or half a surrogate pair. Leave it out, or send it in the payload";
 
-/** What the database's functions call an option, where that is said of nothing else. */
-const sqlNames =
-  /\b(max_retries|max_crashes|payload_bytes_max|max_lag_action|max_lag|low_priority_every|rotation_bytes|rotation_period|rotation_min_interval|on_failure|max_in_flight|rate_limit|rate_period)\b(?: = )?/g;
+/** Options by the names of the database's functions, where these are no ordinary words. */
+const sqlNames = [...Object.keys(queueOptions), ...Object.keys(consumerOptions)]
+  .map(sqlName)
+  .filter((name) => name.includes("_"));
+const inSql = new RegExp(`\\b(${sqlNames.join("|")})\\b(?: = )?`, "g");
 
 /** "expected max_retries to be" as "expected --max-retries to be". */
 export function sqlAsFlags(text: string): string {
   return (
     text
-      .replaceAll(sqlNames, (found, name: string) => `--${name.replaceAll("_", "-")}${found === name ? "" : " "}`)
+      .replace("Set its option allow_expiry to true", "`pgque queue set QUEUE --allow-expiry on` lets them")
+      .replaceAll(inSql, (found, name: string) => `--${name.replaceAll("_", "-")}${found === name ? "" : " "}`)
       // all of them, in the words of SQL: help has those of the command
       .replace(/\.? Known options: [^.]*$/, "")
       .replace(
@@ -44,7 +48,6 @@ export function sqlAsFlags(text: string): string {
         "`pgque.schedules.list()` has those that the role may see",
         "`pgque schedule list` shows those that are there",
       )
-      .replace("Set its option allow_expiry to true", "`pgque queue set QUEUE --allow-expiry on` lets them")
       .replace("or force the drop:", "or drop it with --force:")
   );
 }
@@ -64,22 +67,27 @@ const otherNames: Record<string, string> = {
 /** "maxLag" as "--max-lag". */
 export function flagOf(name: string): string {
   const isMs = name.endsWith("Ms");
-  const words = (isMs ? name.slice(0, -2) : name).replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  return `${otherNames[name] ?? `--${words}`}${isMs ? " (in ms)" : ""}`;
+  return `${otherNames[name] ?? `--${kebab(name)}`}${isMs ? " (in ms)" : ""}`;
 }
 
 /** What is other than was asked for, for a person: "--max-retries is 3, not 9; --max-lag is none, not 2h". */
 export function showDifferences(differences: readonly OptionDifference[]): string {
   return differences
     .map(({ option, wanted, found }) => {
-      const show = (value: OptionDifference["found"]): string => shown(option, value);
-      return `${flagOf(option.replace(/Ms$/, ""))} is ${show(found)}, not ${show(wanted)}`;
+      return `${flagOf(option.replace(/Ms$/, ""))} is ${showValue(option, found)}, not ${showValue(option, wanted)}`;
     })
     .join("; ");
 }
 
-function shown(option: string, value: OptionDifference["found"]): string {
+/** A value of an option, for a person. */
+export function showValue(name: string, value: unknown): string {
   if (value === null) return "none";
   if (typeof value === "boolean") return value ? "on" : "off";
-  return option.endsWith("Ms") ? showDuration(Number(value)) : String(value);
+  if (name.endsWith("Ms") && Number.isFinite(value)) return showDuration(Number(value));
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** "maxLagMs" as "max-lag". */
+export function kebab(name: string): string {
+  return name.replace(/Ms$/, "").replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 }

@@ -19,16 +19,13 @@ export interface LoadedTask {
 
 const extensions = new Set([".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"]);
 
-/** Options of a worker that a task which does not say takes from the command. */
-export type TaskDefaults = Pick<WorkerOptions, "consumer" | "concurrency">;
-
 /**
  * The tasks of a folder, one for each file. Files whose name begins with a dot or an underscore, tests, declarations and what is in
  * folders below are left alone: they are there for the tasks to import.
  *
  * @throws UsageError when there is no such folder, no task in it, or a file that is none; Error when one throws
  */
-export async function loadTasks(folder: string, defaults: TaskDefaults = {}): Promise<LoadedTask[]> {
+export async function loadTasks(folder: string, defaults: WorkerOptions = {}): Promise<LoadedTask[]> {
   const files = await taskFiles(folder);
   const tasks: LoadedTask[] = [];
   for (const file of files) tasks.push(await loadTask(path.join(folder, file), defaults));
@@ -90,7 +87,7 @@ function isTask(file: string): boolean {
   );
 }
 
-async function loadTask(file: string, defaults: TaskDefaults): Promise<LoadedTask> {
+async function loadTask(file: string, defaults: WorkerOptions): Promise<LoadedTask> {
   const exported = await importFile(file);
   const task = typeof exported === "function" ? { handler: exported } : exported;
   if (!isTaskObject(task)) {
