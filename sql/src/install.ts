@@ -1,5 +1,5 @@
 import { quoteIdentifier, type SqlClient } from "./client.ts";
-import { patiently } from "./patiently.ts";
+import { retryOnLock } from "./retry-on-lock.ts";
 import { packagedRelease, type Release } from "./release.ts";
 import { begin } from "./script.ts";
 import { fingerprintIn, type Step, stepsTo, versionIn } from "./steps.ts";
@@ -42,7 +42,7 @@ export async function installedFingerprint(client: SqlClient, options: SchemaOpt
  * once. The version before works until the last of them has committed, and one that fails or is killed is gone on with by the next install. Queues
  * stay in use meanwhile: no lock is waited for longer than a moment at a time. Any number of installers may run at once.
  *
- * @throws Error when no way leads here from the installed version, or another build of this version is installed
+ * @throws Error when no migrations lead here from the installed version, or another build of this version is installed
  */
 export async function install(client: SqlClient, options: InstallOptions = {}): Promise<Installed> {
   const { schema = defaultSchema, release = packagedRelease, giveUpAfterMs = 60_000 } = options;
@@ -51,7 +51,7 @@ export async function install(client: SqlClient, options: InstallOptions = {}): 
   for (;;) {
     const steps = await stepsTo(client, quoted, release);
     for (const step of steps) {
-      const isDone = await patiently(giveUpAfterMs, () => run(client, schema, step));
+      const isDone = await retryOnLock(giveUpAfterMs, () => run(client, schema, step));
       if (isDone && step.isLast) installed = true;
     }
     if (steps.length === 0) return { installed, version: (await versionIn(client, quoted)) ?? release.version };

@@ -18,7 +18,7 @@ export interface Plan {
 /**
  * What `install` would do, without doing it.
  *
- * @throws Error when no way leads here from the installed version, or another build of this version is installed
+ * @throws Error when no migrations lead here from the installed version, or another build of this version is installed
  */
 export async function plan(client: SqlClient, options: Omit<InstallOptions, "giveUpAfterMs"> = {}): Promise<Plan> {
   const { release = packagedRelease } = options;

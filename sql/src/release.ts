@@ -20,7 +20,7 @@ export interface Migration {
   functionsSql: string;
 }
 
-/** A version of the schema, and the way to it. */
+/** A version of the schema, and the migrations to it. */
 export interface Release {
   version: string;
   /** Tells two builds of a version apart: a digest of the statements. */

@@ -1,4 +1,4 @@
-import { lockTimeoutMs } from "./patiently.ts";
+import { lockTimeoutMs } from "./retry-on-lock.ts";
 import { lastMigration, type Migration, packagedRelease, type Release } from "./release.ts";
 import { orReplaced, type Statement } from "./statements.ts";
 import { defaultSchema } from "./version.ts";

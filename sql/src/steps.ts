@@ -16,7 +16,7 @@ export interface Step {
 /**
  * What leads from what is there to a release; nothing when that is there, or a later one that serves.
  *
- * @throws Error when there is no way, or another build of that version is there
+ * @throws Error when no migrations lead there, or another build of that version is there
  */
 export async function stepsTo(client: SqlClient, quoted: string, release: Release): Promise<Step[]> {
   const found = await versionIn(client, quoted);

@@ -8,13 +8,13 @@ export const lockTimeoutMs = 50;
  *
  * @throws Error once `giveUpAfterMs` have passed
  */
-export async function patiently<T>(giveUpAfterMs: number, work: () => Promise<T>): Promise<T> {
+export async function retryOnLock<T>(giveUpAfterMs: number, work: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + giveUpAfterMs;
   for (let waitMs = 100; ; waitMs = Math.min(2000, waitMs * 2)) {
     try {
       return await work();
     } catch (error) {
-      if (!isInTheWay(error)) throw error;
+      if (!isLockConflict(error)) throw error;
       if (performance.now() + waitMs > deadline) {
         throw new Error(
           `expected the locks of a migration within ${giveUpAfterMs} ms, found them held by other transactions: nothing was changed. ` +
@@ -32,7 +32,7 @@ export async function patiently<T>(giveUpAfterMs: number, work: () => Promise<T>
  * Lock not available, deadlock; a function was being replaced by somebody else, for which there is no lock and no code; or a role is there, for
  * an installer into another database has just made it, and this session has not heard of it: 42704.
  */
-function isInTheWay(error: unknown): boolean {
+function isLockConflict(error: unknown): boolean {
   const { code, message } = error as { code?: string; message?: string };
   return code === "55P03" || code === "40P01" || code === "42704" || message === "tuple concurrently updated";
 }
