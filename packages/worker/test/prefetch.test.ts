@@ -16,7 +16,7 @@ const large = "x".repeat(mebibyte - 2);
 async function batches(queue: Queue): Promise<number[]> {
   const { rows } = await pgque.pool.query("select id from pgque.queue where name = $1", [queue.name]);
   const { rows: made } = await pgque.pool.query(
-    `select messages from pgque.batch_${rows[0].id} where id is not null order by n`,
+    `select messages from pgque.batch_${rows[0].id} where id is not null order by batch_no`,
   );
   return made.map(({ messages }) => messages);
 }

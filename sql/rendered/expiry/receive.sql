@@ -70,44 +70,44 @@ begin
   current_segment := pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1'));
   case current_segment
     when 0 then
-      select b.* into position from pgque.batch_1_0 b where b.consumer_id = of_consumer and b.lane = 0 order by b.n desc limit 1;
+      select b.* into position from pgque.batch_1_0 b where b.consumer_id = of_consumer and b.lane = 0 order by b.batch_no desc limit 1;
       is_there := found;
       if is_there and position.next_snapshot is null then
         select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
           into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
           from pgque.batch_1_0 b
-         where b.consumer_id = of_consumer and b.lane = 0 and b.n = position.window_n;
+         where b.consumer_id = of_consumer and b.lane = 0 and b.batch_no = position.window_batch_no;
       end if;
     when 1 then
-      select b.* into position from pgque.batch_1_1 b where b.consumer_id = of_consumer and b.lane = 0 order by b.n desc limit 1;
+      select b.* into position from pgque.batch_1_1 b where b.consumer_id = of_consumer and b.lane = 0 order by b.batch_no desc limit 1;
       is_there := found;
       if is_there and position.next_snapshot is null then
         select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
           into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
           from pgque.batch_1_1 b
-         where b.consumer_id = of_consumer and b.lane = 0 and b.n = position.window_n;
+         where b.consumer_id = of_consumer and b.lane = 0 and b.batch_no = position.window_batch_no;
       end if;
     when 2 then
-      select b.* into position from pgque.batch_1_2 b where b.consumer_id = of_consumer and b.lane = 0 order by b.n desc limit 1;
+      select b.* into position from pgque.batch_1_2 b where b.consumer_id = of_consumer and b.lane = 0 order by b.batch_no desc limit 1;
       is_there := found;
       if is_there and position.next_snapshot is null then
         select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
           into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
           from pgque.batch_1_2 b
-         where b.consumer_id = of_consumer and b.lane = 0 and b.n = position.window_n;
+         where b.consumer_id = of_consumer and b.lane = 0 and b.batch_no = position.window_batch_no;
       end if;
     else
       -- younger than this function
       is_there := false;
   end case;
   if not is_there then
-    select b.* into position from pgque.batch_1 b where b.consumer_id = of_consumer and b.lane = 0 order by b.n desc limit 1;
+    select b.* into position from pgque.batch_1 b where b.consumer_id = of_consumer and b.lane = 0 order by b.batch_no desc limit 1;
     is_there := found;
     if is_there and position.next_snapshot is null then
       select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
         into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
         from pgque.batch_1 b
-       where b.consumer_id = of_consumer and b.lane = 0 and b.n = position.window_n;
+       where b.consumer_id = of_consumer and b.lane = 0 and b.batch_no = position.window_batch_no;
     end if;
     current_segment := pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1'));
   end if;
@@ -184,16 +184,16 @@ begin
       ),
       new_batch as (
         insert into pgque.batch_1 (
-          segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+          segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
           first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
           rate_until
         )
-        select current_segment, of_consumer, 0, position.n + 1,
+        select current_segment, of_consumer, 0, position.batch_no + 1,
                pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment),
                -- a window is stored once per segment, its further batches refer to it
                case when not keeps_window then position.prev_snapshot end,
                case when not keeps_window then position.next_snapshot end,
-               case when keeps_window then position.window_n else position.n + 1 end,
+               case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
                case when not keeps_window then position.window_segments end,
                case when not keeps_window then position.window_mins end,
                case when not keeps_window then position.window_maxs end,
@@ -227,8 +227,8 @@ begin
           from picked p,
                -- offset 0: evaluated once
                (
-                 select case when position.n % 64 = 0
-                          then pgque.move_settled_watermark(1, of_consumer, 0, position.n, (position.settled_before, position.still_open)::pgque.settled_watermark)
+                 select case when position.batch_no % 64 = 0
+                          then pgque.move_settled_watermark(1, of_consumer, 0, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark)
                           else (position.settled_before, position.still_open)::pgque.settled_watermark
                         end as line
                  offset 0
@@ -268,16 +268,16 @@ begin
       ),
       new_batch as (
         insert into pgque.batch_1 (
-          segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+          segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
           first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
           rate_until
         )
-        select current_segment, of_consumer, 0, position.n + 1,
+        select current_segment, of_consumer, 0, position.batch_no + 1,
                pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment),
                -- a window is stored once per segment, its further batches refer to it
                case when not keeps_window then position.prev_snapshot end,
                case when not keeps_window then position.next_snapshot end,
-               case when keeps_window then position.window_n else position.n + 1 end,
+               case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
                case when not keeps_window then position.window_segments end,
                case when not keeps_window then position.window_mins end,
                case when not keeps_window then position.window_maxs end,
@@ -311,8 +311,8 @@ begin
           from picked p,
                -- offset 0: evaluated once
                (
-                 select case when position.n % 64 = 0
-                          then pgque.move_settled_watermark(1, of_consumer, 0, position.n, (position.settled_before, position.still_open)::pgque.settled_watermark)
+                 select case when position.batch_no % 64 = 0
+                          then pgque.move_settled_watermark(1, of_consumer, 0, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark)
                           else (position.settled_before, position.still_open)::pgque.settled_watermark
                         end as line
                  offset 0
@@ -355,10 +355,10 @@ begin
   if expired > 0 or clock_timestamp() - started > interval '10 ms'
      and pgque.index_entries_read('pgque.message_1') > 1000 then
     insert into pgque.batch_1 (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
+      segment, consumer_id, lane, batch_no, prev_snapshot, next_snapshot, window_batch_no, last_txid, last_seq, messages, expired, exhausted, settled_before,
       still_open, rate_until
     ) values (
-      current_segment, of_consumer, 0, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
+      current_segment, of_consumer, 0, position.batch_no + 1, position.next_snapshot, position.next_snapshot, position.batch_no + 1, '0', -1, 0, position.expired + expired, true,
       position.settled_before, position.still_open, position.rate_until
     );
   end if;

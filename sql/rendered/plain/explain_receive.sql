@@ -11,8 +11,8 @@ set local jit = off;
 prepare receive (
   pg_snapshot, -- $1 position.prev_snapshot
   pg_snapshot, -- $2 position.next_snapshot
-  bigint, -- $3 position.n
-  bigint, -- $4 position.window_n
+  bigint, -- $3 position.batch_no
+  bigint, -- $4 position.window_batch_no
   int[], -- $5 position.window_segments
   xid8[], -- $6 position.window_mins
   xid8[], -- $7 position.window_maxs
@@ -60,7 +60,7 @@ picked as (
 ),
 new_batch as (
   insert into pgque.batch_1 (
-    segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+    segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
     first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
     rate_until
   )

@@ -172,7 +172,7 @@ declare
   batches constant text := concat_ws('_', 'batch', queue_id, only_segment);
   -- there are none, as a rule
   of_still_open constant text := case when exists (select from unnest(places) as p where (p.settled).still_open is not null) then render($sql$
-           (select * from {schema}.${batches:I} b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n = any ((p.settled).still_open[:$2]))
+           (select * from {schema}.${batches:I} b where b.consumer_id = p.consumer_id and b.lane = p.lane and b.batch_no = any ((p.settled).still_open[:$2]))
            union all
   $sql$, jsonb_build_object('batches', batches)) else '' end;
 begin
@@ -189,8 +189,8 @@ begin
            ${still_open}
            (
              select * from {schema}.${batches:I} b
-              where b.consumer_id = p.consumer_id and b.lane = p.lane and b.n >= (p.settled).settled_before
-              order by b.n
+              where b.consumer_id = p.consumer_id and b.lane = p.lane and b.batch_no >= (p.settled).settled_before
+              order by b.batch_no
               limit greatest($2 - coalesce(cardinality((p.settled).still_open), 0), 0)
            )
          ) b
@@ -202,7 +202,7 @@ begin
         where b.id is not null and not o.final
      ) o
      cross join lateral (
-       select greatest((coalesce(cardinality((p.settled).still_open), 0) + p.n - (p.settled).settled_before + 1)::float8 / $2, 1) as whole
+       select greatest((coalesce(cardinality((p.settled).still_open), 0) + p.batch_no - (p.settled).settled_before + 1)::float8 / $2, 1) as whole
      ) r
      group by p.consumer_id
   $sql$, jsonb_build_object(
@@ -236,7 +236,7 @@ begin
            select b.created_at, b.messages
              from {schema}.%I b
             where b.consumer_id = p.consumer_id and b.lane = p.lane and b.id is not null
-            order by b.n desc
+            order by b.batch_no desc
             limit $2
          ) b
      ) r

@@ -132,12 +132,12 @@ return render($sql$
         select b.id, b.worker, b.lease_until, b.waits_until, coalesce(b.remainder_attempts[array_position(b.remainder_ids, r.id)], r.attempt) as attempt,
                (select min(o.created_at) from {schema}.outcome_${queue} o where o.segment = b.segment and o.batch_id = b.id and (o.final or r.id = any (o.message_ids))) as settled_at
           from {schema}.batch_${queue} b
-          join {schema}.batch_${queue} w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+          join {schema}.batch_${queue} w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no
          where b.consumer_id = r.of_consumer and b.lane = r.lane and b.id is not null
            and (r.txid, r.seq) >= (b.first_txid, b.first_seq) and (r.txid, r.seq) <= (b.last_txid, b.last_seq)
            and pg_visible_in_snapshot(r.txid, w.next_snapshot) and not pg_visible_in_snapshot(r.txid, w.prev_snapshot)
            and case when b.remainder_ids is null then (r.expires_at <= b.created_at) is not true else r.id = any (b.remainder_ids) end
-         order by b.n desc
+         order by b.batch_no desc
          limit 1
 $sql$, jsonb_build_object('queue', queue_id));
 

@@ -90,7 +90,7 @@ begin
     return query execute format(qualified($sql$
       select $1, $2, count(*)::int, max(greatest(b.waits_until, clock_timestamp()) - b.created_at), max(b.waits_until)
         from generate_series(0, $3 - 1) as l(lane)
-       cross join lateral (select * from {schema}.batch_%1$s b where b.consumer_id = $4 and b.lane = l.lane order by b.n desc limit 1) b
+       cross join lateral (select * from {schema}.batch_%1$s b where b.consumer_id = $4 and b.lane = l.lane order by b.batch_no desc limit 1) b
        where b.waits_until is not null
          and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
       having count(*) > 0

@@ -64,14 +64,14 @@ begin
       select distinct on (b.consumer_id, b.lane) b.consumer_id, b.lane, b.last_txid, b.last_seq,
              coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
         from {schema}.batch_%1$s b
-        join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
-       order by b.consumer_id, b.lane, b.n desc
+        join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no
+       order by b.consumer_id, b.lane, b.batch_no desc
     ),
     open as materialized (
       select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next, s.settled
         from {schema}.open_batches(%1$s) o
         join {schema}.batch_%1$s b on b.id = o.batch_id
-        join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+        join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no
        cross join lateral {schema}.batch_state(b.id) s
     ),
     kept as (
@@ -169,7 +169,7 @@ begin
   perform pg_current_xact_id();
   before := snapshot_now();
   execute render($sql$
-    insert into {schema}.batch_${queue} (segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages)
+    insert into {schema}.batch_${queue} (segment, consumer_id, lane, batch_no, prev_snapshot, next_snapshot, window_batch_no, last_txid, last_seq, messages)
     select ${segment}, c.consumer_id, c.lane, 1, $1, {schema}.snapshot_with_own($1), 1, pg_current_xact_id(), $2, 0
       from unnest($3, $4) as c(consumer_id, lane)
   $sql$, jsonb_build_object('queue', queue_id, 'segment', pointer_segment(pg_sequence_last_value(pointer))))

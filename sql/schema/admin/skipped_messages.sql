@@ -15,7 +15,7 @@ declare
   skipped int;
 begin
   -- of the first row of the cursor: the same in all lanes
-  execute format(qualified('select b.prev_snapshot from {schema}.batch_%s b where b.consumer_id = $1 and b.lane = 0 and b.n = 1'), of_queue)
+  execute format(qualified('select b.prev_snapshot from {schema}.batch_%s b where b.consumer_id = $1 and b.lane = 0 and b.batch_no = 1'), of_queue)
     into started_after using of_consumer;
   -- not looked for one by one: a consumer that begins at the earliest has skipped none of all that is kept
   if pg_snapshot_xmax(started_after) = '1' then

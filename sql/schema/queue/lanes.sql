@@ -57,7 +57,7 @@ begin
   end if;
   taken := snapshot_now();
   execute format(qualified($sql$
-    insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    insert into {schema}.batch_%1$s (segment, consumer_id, lane, batch_no, window_batch_no, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
     select {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), c.id, l.lane, 1, 1, $1, $1, '0', -1, 0, true
       from {schema}.consumer c
      cross join generate_series($2, $3 - 1) as l(lane)

@@ -47,14 +47,14 @@ begin
       consumer_id int not null,
       lane smallint not null default 0,
       -- counts the rows of a (consumer, lane); the highest is the cursor
-      n bigint not null,
+      batch_no bigint not null,
       -- null: a row that only moves the cursor
       id bigint,
-      -- The window is what next_snapshot sees and prev_snapshot does not. Null: the window of row window_n, which lies
+      -- The window is what next_snapshot sees and prev_snapshot does not. Null: the window of row window_batch_no, which lies
       -- in the same segment.
       prev_snapshot pg_snapshot,
       next_snapshot pg_snapshot,
-      window_n bigint not null,
+      window_batch_no bigint not null,
       -- which segments hold the window's messages, and each one's first and last txid. Null: not known, look into all
       window_segments int[],
       window_mins xid8[],
@@ -73,7 +73,7 @@ begin
       remainder_crashes smallint[],
       -- nothing is left of the window: the next receive need not look
       exhausted boolean not null default false,
-      -- every batch of this (consumer, lane) before this n is finished, except those still_open names
+      -- every batch of this (consumer, lane) before this batch_no is finished, except those still_open names
       settled_before bigint not null default 1,
       still_open bigint[],
       worker text,
@@ -86,7 +86,7 @@ begin
       -- of a consumer with a rate limit: see receive/limits.sql
       rate_until timestamptz
     ) partition by list (segment);
-    create index on {schema}.batch_${queue} (consumer_id, lane, n);
+    create index on {schema}.batch_${queue} (consumer_id, lane, batch_no);
     create index on {schema}.batch_${queue} (id);
 
     create table {schema}.outcome_${queue} (

@@ -120,7 +120,7 @@ begin
   returning id into new_id;
   -- from a time: each lane from the first message that was sent since
   execute format(qualified($sql$
-    insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
+    insert into {schema}.batch_%1$s (segment, consumer_id, lane, batch_no, window_batch_no, prev_snapshot, next_snapshot, last_txid, last_seq, messages, exhausted)
     select {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), $1, l.lane, 1, 1,
            case when f.txid is null then $3 else $2 end, $3, coalesce(f.txid, '0'), coalesce(f.seq - 1, -1), 0, f.txid is null
       from generate_series(0, (select q.lanes from {schema}.queue q where q.id = %1$s) - 1) as l(lane)

@@ -34,7 +34,7 @@ begin
   execute format(qualified($sql$
     select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
       from {schema}.batch_%1$s_%2$s b
-      join {schema}.batch_%1$s_%2$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+      join {schema}.batch_%1$s_%2$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no
      where b.id = $1
   $sql$), of_queue, batch_segment(batch_id)) into b using batch_id;
   rest := jsonb_object(b.remainder_ids::text[], b.remainder_attempts::text[]);

@@ -4,21 +4,21 @@ create function cursors_query(queue_id int, source text default null) returns te
 language sql
 stable
 return format(qualified($sql$
-    select c.id as consumer_id, b.lane, b.n, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot) as prev,
+    select c.id as consumer_id, b.lane, b.batch_no, b.segment, coalesce(b.prev_snapshot, w.prev_snapshot) as prev,
            coalesce(b.next_snapshot, w.next_snapshot) as next, b.last_txid, b.last_seq, b.exhausted,
            (b.settled_before, b.still_open)::{schema}.settled_watermark as settled, b.rate_until, b.expired
       from {schema}.consumer c
      cross join generate_series(0, (select q.lanes - 1 from {schema}.queue q where q.id = %1$s)) as l(lane)
-     cross join lateral (select * from %2$s b where b.consumer_id = c.id and b.lane = l.lane order by b.n desc limit 1) b
+     cross join lateral (select * from %2$s b where b.consumer_id = c.id and b.lane = l.lane order by b.batch_no desc limit 1) b
      -- limit: looked up for each cursor, where a join might begin with all batches there are
-     cross join lateral (select * from %2$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n limit 1) w
+     cross join lateral (select * from %2$s w where w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no limit 1) w
      where c.queue_id = %1$s and ($1 is null or c.id = $1)
 $sql$), queue_id, coalesce(source, format(qualified('{schema}.batch_%s'), queue_id)));
 
 create function cursors(queue_id int, of_consumer int default null) returns table (
   consumer_id int,
   lane smallint,
-  n bigint,
+  batch_no bigint,
   segment smallint,
   prev pg_snapshot,
   next pg_snapshot,
@@ -47,7 +47,7 @@ $$;
 create type consumer_place as (
   consumer_id int,
   lane smallint,
-  n bigint,
+  batch_no bigint,
   prev pg_snapshot,
   next pg_snapshot,
   last_txid xid8,
@@ -76,8 +76,8 @@ declare
 begin
   foreach source in array array[format(qualified('{schema}.batch_%s_%s'), queue_id, current_segment), format(qualified('{schema}.batch_%s'), queue_id)] loop
     execute format(qualified($sql$
-      select array_agg((p.consumer_id, p.lane, p.n, p.prev, p.next, p.last_txid, p.last_seq,
-                        case when {schema}.watermark_lags(p.n, p.settled) then {schema}.furthest_watermark(%s, p.consumer_id, p.lane, p.n, p.settled) else p.settled end,
+      select array_agg((p.consumer_id, p.lane, p.batch_no, p.prev, p.next, p.last_txid, p.last_seq,
+                        case when {schema}.watermark_lags(p.batch_no, p.settled) then {schema}.furthest_watermark(%s, p.consumer_id, p.lane, p.batch_no, p.settled) else p.settled end,
                         p.expired)::{schema}.consumer_place)
         from (%s) p
     $sql$), queue_id, cursors_query(queue_id, source)) into places using of_consumer;

@@ -22,9 +22,9 @@ begin
       from (
         select b.*${batches}
           from generate_series(0, ${last_lane}) as l(lane)
-         cross join lateral (select * from {schema}.batch_${queue} b where b.consumer_id = of_consumer and b.lane = l.lane order by b.n desc limit 1) b
+         cross join lateral (select * from {schema}.batch_${queue} b where b.consumer_id = of_consumer and b.lane = l.lane order by b.batch_no desc limit 1) b
       ) b
-      join {schema}.batch_${queue} w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+      join {schema}.batch_${queue} w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no
      cross join lateral (select coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next) s
      cross join lateral (
        select consumer_mode = 'ordered' and b.id is not null
@@ -58,7 +58,7 @@ begin
       else '-b.lane'
     end,
     -- counted for each consumer: by the queue's batches, of two that take turns one would always have a lane and the other never
-    'batches', case when takes_turns then ', (sum(b.n - 1) over ())::bigint as batches' else '' end,
+    'batches', case when takes_turns then ', (sum(b.batch_no - 1) over ())::bigint as batches' else '' end,
     'range_start', range_start('b', 's.prev')
   ));
 end

@@ -5,7 +5,7 @@
 -- open for hours does not make whoever looks for open ones read all that was received since.
 --
 -- Every batch row has a copy of the watermark, so it names 100 at most. A watermark that names more, up to 10,000, is a batch row of its own, whose consumer
--- is minus the cursor's and whose n is the cursor's when it was written. A watermark that was true once stays true, so whoever looks takes the one
+-- is minus the cursor's and whose number is the cursor's when it was written. A watermark that was true once stays true, so whoever looks takes the one
 -- that is furthest, and nothing has to be kept in step. Truncation carries it over. Beyond 10,000 it stays where it is.
 
 -- The numbers of the batches of one cursor that are open, before a number.
@@ -21,27 +21,27 @@ as $$
 begin
   -- two scans: with OR there would be one, from the beginning of the ring
   return query execute format(qualified($sql$
-    select b.n
+    select b.batch_no
       from (
-        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and n = any ($4)
+        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and batch_no = any ($4)
         union all
-        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and n >= $3 and n < $5
+        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and batch_no >= $3 and batch_no < $5
       ) b
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
-     order by b.n
+     order by b.batch_no
   $sql$), queue_id) using consumer_id, lane, (watermark).settled_before, (watermark).still_open, before;
 end
 $$;
 
 -- A cursor's own watermark moves every 64 receives; one that lies further back than that may have another before it.
-create function watermark_lags(n bigint, watermark settled_watermark) returns boolean
+create function watermark_lags(batch_no bigint, watermark settled_watermark) returns boolean
 language sql
 immutable
-return n - (watermark).settled_before >= 192;
+return batch_no - (watermark).settled_before >= 192;
 
--- The watermark of a cursor that is furthest: its own, in its newest row n, or that of the row which names more.
-create function furthest_watermark(queue_id int, consumer_id int, lane int, n bigint, watermark settled_watermark) returns settled_watermark
+-- The watermark of a cursor that is furthest: its own, in its newest row, batch_no, or that of the row which names more.
+create function furthest_watermark(queue_id int, consumer_id int, lane int, batch_no bigint, watermark settled_watermark) returns settled_watermark
 language plpgsql
 volatile
 set search_path from current
@@ -52,9 +52,9 @@ as $$
 declare
   far settled_watermark;
 begin
-  if watermark_lags(n, watermark) then
+  if watermark_lags(batch_no, watermark) then
     execute format(qualified($sql$
-      select b.settled_before, b.still_open from {schema}.batch_%s b where b.consumer_id = -$1 and b.lane = $2 order by b.n desc limit 1
+      select b.settled_before, b.still_open from {schema}.batch_%s b where b.consumer_id = -$1 and b.lane = $2 order by b.batch_no desc limit 1
     $sql$), queue_id) into far using consumer_id, lane;
   end if;
   return case when (far).settled_before > (watermark).settled_before then far else watermark end;
@@ -79,29 +79,29 @@ begin atomic
     ) f;
 end;
 
--- The watermark moved on towards the newest row, n. The last 64 rows are left out: most batches are finished a moment after they were
+-- The watermark moved on towards the newest row, batch_no. The last 64 rows are left out: most batches are finished a moment after they were
 -- received, and need not be named. A receive waits for this under the cursor's lock: so it looks at some 1,000 of those that are named and
 -- moves by 1,000 rows at most, however many are open. With more than 100 to name, the row that names them is written and the cursor's own watermark
 -- moves to the first of them.
-create function move_settled_watermark(queue_id int, consumer_id int, lane int, n bigint, watermark settled_watermark) returns settled_watermark
+create function move_settled_watermark(queue_id int, consumer_id int, lane int, batch_no bigint, watermark settled_watermark) returns settled_watermark
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  furthest constant settled_watermark := furthest_watermark(queue_id, consumer_id, lane, n, watermark);
+  furthest constant settled_watermark := furthest_watermark(queue_id, consumer_id, lane, batch_no, watermark);
   looked_at constant settled_watermark := part_of_watermark(furthest, open_looked_at());
-  settled_before constant bigint := greatest((furthest).settled_before, least(n - 64, (furthest).settled_before + open_looked_at()));
+  settled_before constant bigint := greatest((furthest).settled_before, least(batch_no - 64, (furthest).settled_before + open_looked_at()));
   open constant bigint[] := array(
-    select o.n
+    select o.batch_no
       from (
-        select open_numbers(queue_id, consumer_id, lane, looked_at, settled_before) as n
+        select open_numbers(queue_id, consumer_id, lane, looked_at, settled_before) as batch_no
         union all
-        select f.n
-          from unnest((furthest).still_open) as f(n)
-         where f.n < (looked_at).still_open[1] or f.n > (looked_at).still_open[cardinality((looked_at).still_open)]
+        select f.batch_no
+          from unnest((furthest).still_open) as f(batch_no)
+         where f.batch_no < (looked_at).still_open[1] or f.batch_no > (looked_at).still_open[cardinality((looked_at).still_open)]
       ) o
-     order by o.n
+     order by o.batch_no
   );
 begin
   if cardinality(open) <= 100 then
@@ -109,9 +109,9 @@ begin
   end if;
   if cardinality(open) <= 10000 then
     execute format(qualified($sql$
-      insert into {schema}.batch_%1$s (segment, consumer_id, lane, n, window_n, last_txid, last_seq, messages, settled_before, still_open)
+      insert into {schema}.batch_%1$s (segment, consumer_id, lane, batch_no, window_batch_no, last_txid, last_seq, messages, settled_before, still_open)
       values ({schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), -$1, $2, $3, $3, '0', -1, 0, $4, $5)
-    $sql$), queue_id) using consumer_id, lane, n, settled_before, open;
+    $sql$), queue_id) using consumer_id, lane, batch_no, settled_before, open;
   end if;
   return (open[1], null)::settled_watermark;
 end
@@ -146,14 +146,14 @@ begin
       from unnest($1) c
      cross join lateral (select case when $2 is null then c.settled else {schema}.part_of_watermark(c.settled, $2) end as line offset 0) l
      cross join lateral (
-       select case when $2 is null then 0 else floor(random() * (greatest(c.n - (l.line).settled_before - $2, 0) + 1)) end::bigint as later offset 0
+       select case when $2 is null then 0 else floor(random() * (greatest(c.batch_no - (l.line).settled_before - $2, 0) + 1)) end::bigint as later offset 0
      ) r
      cross join lateral (
-       select * from {schema}.batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and n = any ((l.line).still_open)
+       select * from {schema}.batch_%1$s where consumer_id = c.consumer_id and lane = c.lane and batch_no = any ((l.line).still_open)
        union all
        select * from {schema}.batch_%1$s
         where consumer_id = c.consumer_id and lane = c.lane
-          and n >= (l.line).settled_before + r.later and n <= (l.line).settled_before + r.later + coalesce($2::bigint, c.n)
+          and batch_no >= (l.line).settled_before + r.later and batch_no <= (l.line).settled_before + r.later + coalesce($2::bigint, c.batch_no)
      ) b
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)

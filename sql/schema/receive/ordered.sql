@@ -43,7 +43,7 @@ as $$
 begin
   execute format(qualified($sql$
     select b.id, {schema}.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
-      from (select * from {schema}.batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.n desc limit 1) b
+      from (select * from {schema}.batch_%1$s b where b.consumer_id = $1 and b.lane = $2 order by b.batch_no desc limit 1) b
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
   $sql$), queue_id) into batch_id, can_be_taken using consumer_id, lane;
@@ -156,16 +156,16 @@ declare
 begin
   execute format(qualified($sql$
     insert into {schema}.batch_%1$s (
-      segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, first_txid, first_seq, last_txid, last_seq,
+      segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, first_txid, first_seq, last_txid, last_seq,
       messages, remainder_ids, remainder_attempts, remainder_crashes, exhausted, settled_before, still_open, worker, tells_begun, lease_until, waits_until,
       rate_until, expired
     )
-    select %2$s, b.consumer_id, b.lane, b.n + 1, {schema}.make_batch_id(nextval('{schema}.batch_seq_%1$s'), %1$s, %2$s),
-           coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.n + 1,
+    select %2$s, b.consumer_id, b.lane, b.batch_no + 1, {schema}.make_batch_id(nextval('{schema}.batch_seq_%1$s'), %1$s, %2$s),
+           coalesce(b.prev_snapshot, w.prev_snapshot), coalesce(b.next_snapshot, w.next_snapshot), b.batch_no + 1,
            b.first_txid, b.first_seq, b.last_txid, b.last_seq, cardinality($2), $2, $3, $4, b.exhausted, b.settled_before, b.still_open,
            $5, nullif($6, false), $7, $8, b.rate_until, b.expired
       from {schema}.batch_%1$s b
-      join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.n = b.window_n
+      join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no
      where b.id = $1 and cardinality($2) > 0
     returning id
   $sql$), of_queue, current_segment) into new_id using old_id, ids, attempts, crashes, worker, tells_begun, lease_until, waits_until;

@@ -146,13 +146,13 @@ $generate$;
 create function read_cursor() returns text
 language sql
 immutable
-return $cursor$select b.* into position from {schema}.${batches} b where b.consumer_id = of_consumer and b.lane = ${lane} order by b.n desc limit 1;
+return $cursor$select b.* into position from {schema}.${batches} b where b.consumer_id = of_consumer and b.lane = ${lane} order by b.batch_no desc limit 1;
 is_there := found;
 if is_there and position.next_snapshot is null then
   select b.prev_snapshot, b.next_snapshot, b.window_segments, b.window_mins, b.window_maxs
     into position.prev_snapshot, position.next_snapshot, position.window_segments, position.window_mins, position.window_maxs
     from {schema}.${batches} b
-   where b.consumer_id = of_consumer and b.lane = ${lane} and b.n = position.window_n;
+   where b.consumer_id = of_consumer and b.lane = ${lane} and b.batch_no = position.window_batch_no;
 end if;$cursor$;
 
 -- Part of a template: the statements that receive from one lane, whose cursor's lock is held, and return from the function when there was something.
@@ -224,10 +224,10 @@ return $lane$
   if expired > 0 or clock_timestamp() - started > interval '10 ms'
      and {schema}.index_entries_read('{schema}.message_${queue}') > 1000 then
     insert into {schema}.batch_${queue} (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, expired, exhausted, settled_before,
+      segment, consumer_id, lane, batch_no, prev_snapshot, next_snapshot, window_batch_no, last_txid, last_seq, messages, expired, exhausted, settled_before,
       still_open, rate_until
     ) values (
-      current_segment, of_consumer, ${lane}, position.n + 1, position.next_snapshot, position.next_snapshot, position.n + 1, '0', -1, 0, position.expired + expired, true,
+      current_segment, of_consumer, ${lane}, position.batch_no + 1, position.next_snapshot, position.next_snapshot, position.batch_no + 1, '0', -1, 0, position.expired + expired, true,
       position.settled_before, position.still_open, position.rate_until
     );
   end if;$lane$;

@@ -56,16 +56,16 @@ begin
     ),
     new_batch as (
       insert into {schema}.batch_${queue} (
-        segment, consumer_id, lane, n, id, prev_snapshot, next_snapshot, window_n, window_segments, window_mins, window_maxs,
+        segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
         first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
         rate_until
       )
-      select current_segment, of_consumer, ${lane}, position.n + 1,
+      select current_segment, of_consumer, ${lane}, position.batch_no + 1,
              {schema}.make_batch_id(nextval('{schema}.batch_seq_${queue}'), ${queue}, current_segment),
              -- a window is stored once per segment, its further batches refer to it
              case when not keeps_window then position.prev_snapshot end,
              case when not keeps_window then position.next_snapshot end,
-             case when keeps_window then position.window_n else position.n + 1 end,
+             case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
              case when not keeps_window then position.window_segments end,
              case when not keeps_window then position.window_mins end,
              case when not keeps_window then position.window_maxs end,
@@ -78,8 +78,8 @@ begin
         from picked p,
              -- offset 0: evaluated once
              (
-               select case when position.n % 64 = 0
-                        then {schema}.move_settled_watermark(${queue}, of_consumer, ${lane}, position.n, (position.settled_before, position.still_open)::{schema}.settled_watermark)
+               select case when position.batch_no % 64 = 0
+                        then {schema}.move_settled_watermark(${queue}, of_consumer, ${lane}, position.batch_no, (position.settled_before, position.still_open)::{schema}.settled_watermark)
                         else (position.settled_before, position.still_open)::{schema}.settled_watermark
                       end as line
                offset 0

@@ -11,24 +11,24 @@ declare
 begin
   execute render($sql$
     insert into {schema}.batch_${queue} (
-      segment, consumer_id, lane, n, prev_snapshot, next_snapshot, window_n, last_txid, last_seq, messages, exhausted, settled_before, still_open,
+      segment, consumer_id, lane, batch_no, prev_snapshot, next_snapshot, window_batch_no, last_txid, last_seq, messages, exhausted, settled_before, still_open,
       rate_until, expired
     )
-    select ${current}, c.consumer_id, c.lane, c.n + 1, c.prev, c.next, c.n + 1, c.last_txid, c.last_seq, 0, c.exhausted,
+    select ${current}, c.consumer_id, c.lane, c.batch_no + 1, c.prev, c.next, c.batch_no + 1, c.last_txid, c.last_seq, 0, c.exhausted,
            (c.settled).settled_before, (c.settled).still_open, c.rate_until, c.expired
       from {schema}.cursors(${queue}) c
      where c.segment = ${segment}
   $sql$, jsonb_build_object('queue', queue_id, 'segment', segment, 'current', current_segment));
   -- a receive may write a later one meanwhile: this one stays true
   execute render($sql$
-    insert into {schema}.batch_${queue} (segment, consumer_id, lane, n, window_n, last_txid, last_seq, messages, settled_before, still_open)
-    select ${current}, f.consumer_id, f.lane, f.n, f.n, '0', -1, 0, f.settled_before, f.still_open
+    insert into {schema}.batch_${queue} (segment, consumer_id, lane, batch_no, window_batch_no, last_txid, last_seq, messages, settled_before, still_open)
+    select ${current}, f.consumer_id, f.lane, f.batch_no, f.batch_no, '0', -1, 0, f.settled_before, f.still_open
       from {schema}.cursors(${queue}) c
      cross join lateral (
-       select * from {schema}.batch_${queue} b where b.consumer_id = -c.consumer_id and b.lane = c.lane order by b.n desc limit 1
+       select * from {schema}.batch_${queue} b where b.consumer_id = -c.consumer_id and b.lane = c.lane order by b.batch_no desc limit 1
      ) f
      where f.segment = ${segment} and f.settled_before > (c.settled).settled_before
-       and {schema}.watermark_lags(c.n, c.settled)
+       and {schema}.watermark_lags(c.batch_no, c.settled)
   $sql$, jsonb_build_object('queue', queue_id, 'segment', segment, 'current', current_segment));
 end
 $$;

@@ -50,14 +50,14 @@ declare
   last record;
   seen pg_snapshot;
 begin
-  execute format('select b.n, b.created_at %s order by b.n desc limit 1', looks) into last;
+  execute format('select b.batch_no, b.created_at %s order by b.batch_no desc limit 1', looks) into last;
   if (last.created_at between now - age / 8 and now) is not true then
     execute format(qualified($sql$
-      insert into {schema}.batch_%1$s (segment, consumer_id, n, next_snapshot, window_n, last_txid, last_seq, messages)
+      insert into {schema}.batch_%1$s (segment, consumer_id, batch_no, next_snapshot, window_batch_no, last_txid, last_seq, messages)
       values ({schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_%1$s')), 0, $1, $2, $1, '0', -1, 0)
-    $sql$), queue_id) using coalesce(last.n, 0) + 1, snapshot_now();
+    $sql$), queue_id) using coalesce(last.batch_no, 0) + 1, snapshot_now();
   end if;
-  execute format('select b.next_snapshot %s and b.created_at <= $1 order by b.n desc limit 1', looks) into seen using now - age;
+  execute format('select b.next_snapshot %s and b.created_at <= $1 order by b.batch_no desc limit 1', looks) into seen using now - age;
   return seen;
 end
 $$;

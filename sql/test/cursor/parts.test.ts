@@ -114,7 +114,7 @@ test("a receive that was compiled before the ring grew looks into all segments w
   await a.query("select setval('pgque.segment_pointer_1', pgque.pointer_to($1))", [segments]);
   sent.push(...(await fillSegment(a, "in the new segment")));
   for (let page = 0; page < 5; page += 1) got.push(...(await receive(late, "c", 10)).payloads);
-  const { rows } = await late.query("select window_segments from pgque.batch_1 order by n desc limit 1");
+  const { rows } = await late.query("select window_segments from pgque.batch_1 order by batch_no desc limit 1");
   expect(rows[0].window_segments).toContain(segments);
   await late.query("commit");
   const page = (await old.result).rows.map(({ payload }) => payload);
@@ -151,7 +151,7 @@ test("a page that is just full knows that it is the last of its window, or that 
   await makeQueue(a, ["c"]);
   const receivedAll = async (max: number, maxBytes: number | null = null): Promise<boolean> => {
     await a.query("select from pgque.receive_messages('q', 'c', max_messages => $1, max_bytes => $2)", [max, maxBytes]);
-    return (await a.query("select exhausted from pgque.batch_1 order by n desc limit 1")).rows[0].exhausted;
+    return (await a.query("select exhausted from pgque.batch_1 order by batch_no desc limit 1")).rows[0].exhausted;
   };
   await send(a, "a", "b", "c", "d", "e", "f");
   expect(await receivedAll(2)).toBe(false);

@@ -2,8 +2,8 @@
 const variables: Record<string, string> = {
   "position.prev_snapshot": "pg_snapshot",
   "position.next_snapshot": "pg_snapshot",
-  "position.n": "bigint",
-  "position.window_n": "bigint",
+  "position.batch_no": "bigint",
+  "position.window_batch_no": "bigint",
   "position.window_segments": "int[]",
   "position.window_mins": "xid8[]",
   "position.window_maxs": "xid8[]",

@@ -64,7 +64,7 @@ const forge = (queue: number, segment: number): Promise<unknown> =>
   attacker.query(`
     create temp view batch_${queue}_${segment} as
       select ${idIn(queue, segment)}::bigint as id, theirs.run(1) as messages, ${segment}::smallint as segment, 1 as consumer_id, 0::smallint as lane,
-             1::bigint as n, 1::bigint as window_n, '1:1:'::pg_snapshot as prev_snapshot, '9:9:'::pg_snapshot as next_snapshot,
+             1::bigint as batch_no, 1::bigint as window_batch_no, '1:1:'::pg_snapshot as prev_snapshot, '9:9:'::pg_snapshot as next_snapshot,
              'w'::text as worker, now() as created_at, now() as lease_until, null::timestamptz as waits_until,
              '1'::xid8 as first_txid, 1::bigint as first_seq, '9'::xid8 as last_txid, 1::bigint as last_seq,
              null::bigint[] as remainder_ids, null::smallint[] as remainder_attempts;
@@ -132,7 +132,7 @@ test("a queue that is dropped during a call leaves no name that a temporary tabl
 
 test("a receive from a queue that is dropped under it reads no temporary table", async () => {
   await attacker.query(`
-    create temp view batch_1 as select theirs.run(1) as id, 1 as consumer_id, 0 as lane, 1 as n;
+    create temp view batch_1 as select theirs.run(1) as id, 1 as consumer_id, 0 as lane, 1 as batch_no;
     create temp view message_1 as select theirs.run(1) as id`);
   const dropper = await database.connect();
   await dropper.query("begin; select pgque.drop_queue('q', true)");

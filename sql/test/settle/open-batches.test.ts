@@ -28,8 +28,8 @@ async function openBatches(): Promise<string[]> {
 async function rowsRead(): Promise<number> {
   const { rows } = await a.query(
     `select count(*)::int as n
-       from (select * from pgque.batch_1 order by n desc limit 1) newest
-       join pgque.batch_1 b on b.n >= newest.settled_before or b.n = any (newest.still_open)`,
+       from (select * from pgque.batch_1 order by batch_no desc limit 1) newest
+       join pgque.batch_1 b on b.batch_no >= newest.settled_before or b.batch_no = any (newest.still_open)`,
   );
   return rows[0].n;
 }
@@ -65,8 +65,8 @@ test("a receive that moves the line reads no more with three times as many open 
   const buffers = async (): Promise<number> => {
     const { rows } = await a.query(
       `explain (analyze, buffers, format json)
-       select pgque.move_settled_watermark(1, b.consumer_id, 0, b.n, (b.settled_before, b.still_open)::pgque.settled_watermark)
-         from (select * from pgque.batch_1 order by n desc limit 1) b`,
+       select pgque.move_settled_watermark(1, b.consumer_id, 0, b.batch_no, (b.settled_before, b.still_open)::pgque.settled_watermark)
+         from (select * from pgque.batch_1 order by batch_no desc limit 1) b`,
     );
     const plan = rows[0]["QUERY PLAN"][0].Plan;
     return plan["Shared Hit Blocks"] + plan["Shared Read Blocks"];
@@ -120,7 +120,7 @@ describe("150 open batches with 20,000 finished ones behind them", () => {
     return {
       line: await buffersOf(
         a,
-        `select pgque.move_settled_watermark(1, c.consumer_id, c.lane, c.n, c.settled) from pgque.cursors(1) c`,
+        `select pgque.move_settled_watermark(1, c.consumer_id, c.lane, c.batch_no, c.settled) from pgque.cursors(1) c`,
       ),
       recover: await buffersOf(a, "select pgque.recover(1)"),
       rest: await buffersOf(

@@ -323,7 +323,7 @@ describe("a lease", () => {
     await send(a, ...Array.from({ length: 300 }, (_, i) => `${i}`));
     for (let i = 0; i < 301; i++) await ack(a, (await receive(a, "c", 1)).batch);
     const { rows } = await a.query(
-      "select settled_before::int as n from pgque.batch_1 where consumer_id = 1 order by n desc limit 1",
+      "select settled_before::int as n from pgque.batch_1 where consumer_id = 1 order by batch_no desc limit 1",
     );
     expect(rows[0].n, "everything before the last hundred is known to be settled").toBeGreaterThan(500);
     expect(open.payloads).toEqual(["0"]);
