@@ -36,15 +36,16 @@ const jobBehind = (place: string): string => `
    where job.queue = ''
      and job.run_at <= now()
      and (job.priority, job.run_at, job.job_id) > (${place})
+     and job.job_id > $1
    order by job.priority, job.run_at, job.job_id
    limit 1`;
 
 // One step of the recursion is one look into the index and one try. The limit outside ends it as soon as enough are locked, so
-// that no job is locked that is not returned.
-const lock = `
+// that no job is locked that is not returned. The least job_id is a filter and no place to begin at: the index does not begin with it.
+export const lock = `
   with recursive walk as (
     select first.*, pg_try_advisory_lock(first.job_id) as locked
-      from (${jobBehind("$1::smallint, $2::timestamptz, $3::bigint")}) as first
+      from (${jobBehind("'-32768'::smallint, '-infinity'::timestamptz, 0")}) as first
     union all
     select next.*, pg_try_advisory_lock(next.job_id)
       from walk
@@ -53,7 +54,7 @@ const lock = `
   select priority, run_at::text, job_id::text
     from walk
    where locked
-   limit $4`;
+   limit $2`;
 
 const places = "unnest($1::smallint[], $2::timestamptz[], $3::bigint[]) as place(priority, run_at, job_id)";
 const atPlace = `
@@ -70,12 +71,10 @@ const unlock = "select pg_advisory_unlock(job_id) from unnest($1::bigint[]) as j
 /** Priority, run_at and job_id. */
 type Place = [number, string, string];
 
-const start: Place = [-32_768, "-infinity", "0"];
-
 export interface QueVariant {
   /** How many jobs are locked by one walk. */
   jobs: number;
-  /** How long a walk goes on from where the last one ended, give or take half of it. 0: each begins at the start. */
+  /** How long a walk passes over jobs up to the last job_id that was locked, give or take half of it. 0: it passes over none. */
   rememberSeconds: number;
 }
 
@@ -91,14 +90,14 @@ async function consumer(workload: Workload, { jobs, rememberSeconds }: QueVarian
   const memory = new Memory(rememberSeconds);
   return async () => {
     for (;;) {
-      const values = [...memory.place(), jobs];
+      const values = [memory.lastJobId(), jobs];
       const locked = await tally.pick(() =>
         client.query<Place>({ name: "lock", text: lock, values, rowMode: "array" }),
       );
       const found = locked.rows;
       const last = found.at(-1);
       if (last === undefined) return 0;
-      memory.remember(last);
+      memory.remember(last[2]);
       const places = [found.map(([priority]) => priority), found.map(([, at]) => at), found.map(([, , id]) => id)];
       const { rows } = await client.query<[string]>({ name: "check", text: check, values: places, rowMode: "array" });
       for (const [payload] of rows) tally.received(dueOf(payload));
@@ -111,27 +110,27 @@ async function consumer(workload: Workload, { jobs, rememberSeconds }: QueVarian
   };
 }
 
-/** Where a walk begins. */
+/** The job_id up to which a walk passes over jobs. */
 class Memory {
   readonly #seconds: number;
-  #place = start;
+  #lastJobId = "0";
   #forgetAtMs = 0;
 
   constructor(seconds: number) {
     this.#seconds = seconds;
   }
 
-  place(): Place {
+  lastJobId(): string {
     if (performance.now() >= this.#forgetAtMs) {
-      this.#place = start;
-      // consumers that started together do not all walk over the dead rows together
+      this.#lastJobId = "0";
+      // consumers that started together do not all try the locks of dead rows together
       this.#forgetAtMs = performance.now() + this.#seconds * 1000 * (0.5 + Math.random());
     }
-    return this.#place;
+    return this.#lastJobId;
   }
 
-  remember(place: Place): void {
-    if (this.#seconds > 0) this.#place = place;
+  remember(jobId: string): void {
+    if (this.#seconds > 0) this.#lastJobId = jobId;
   }
 }
 
@@ -155,10 +154,10 @@ export const que: System = {
 export const quePatched: System = {
   name: "que-patched",
   summary:
-    "que, whose consumers remember the last job they locked and walk on from there, so that they meet its dead row no more. The " +
-    "patch of brandur.org's que-degradation-test (2015), in our own wording. A job that is committed after one behind it in the order of work waits until a consumer forgets",
+    "que with `AND job_id > last_job_id` in its walk, where last_job_id is the last job that this consumer has locked: it tries no lock of a dead job. The " +
+    "walk begins at the front of the index all the same, and reads the index entry of every dead row. The patch of brandur.org's que-degradation-test (2015), in our own wording",
   settings: [
-    "a consumer forgets after 30 to 90 s, 60 s in the mean, and walks from the start once: jobs that were passed over are found then, and the consumers do not all walk at once",
+    "a consumer forgets after 30 to 90 s, 60 s in the mean: jobs with a lower job_id that were committed later are found then",
     "one job at a time, whatever the run's batch size, as que",
     ...queSettings,
   ],
