@@ -29,7 +29,11 @@ export const retainDeadTuples: Horizon = {
   async hold({ admin }) {
     const name = uniqueName();
     await subscribe(admin, name);
-    const drop = (): Promise<unknown> => admin.query(`drop subscription ${name}`);
+    const drop = async (): Promise<void> => {
+      await admin.query(`drop subscription ${name}`);
+      // the server drops its slot when its launcher wakes up the next time, within three minutes: a reload wakes it
+      await admin.query("select pg_reload_conf()");
+    };
     try {
       const look = lookAtSlot(admin, slotName, "xmin");
       await until(async () => Boolean((await look())?.xmin), `the server did not make the slot ${slotName}`);
