@@ -1,5 +1,6 @@
 import type { MajorRun } from "../scenario/servers.ts";
 import type { Machine } from "./machine.ts";
+import type { MeasuredCode } from "./measured-code.ts";
 
 /** Raised when a field that other programs rely on changes its meaning or goes away. */
 export const resultsVersion = 1;
@@ -18,6 +19,8 @@ export interface ResultsHead {
   /** ISO 8601. */
   startedAt: string;
   machine: Machine;
+  /** Absent in runs of before it was noted. */
+  code?: MeasuredCode;
   /** What it was run with on the command line, without connections and files. Absent when it was run by a program. */
   command?: string;
   /** Where more than one was asked for; settings.server is then the first one's. */

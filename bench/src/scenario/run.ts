@@ -2,6 +2,7 @@ import { Failure } from "../failure.ts";
 import { withCommand } from "../report/closing.ts";
 import { reportFiles } from "../report/files.ts";
 import { makeFolder, resultsFolder, writeFolder } from "../report/folder.ts";
+import { measuredCode } from "../report/measured-code.ts";
 import { machine } from "../report/machine.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
 import { postgresLine } from "../report/server-line.ts";
@@ -57,6 +58,7 @@ export async function runScenario<
     scenario: scenario.name,
     startedAt: startedAt.toISOString(),
     machine: machine(),
+    code: await measuredCode(),
     ...(command === undefined ? {} : { command }),
     ...(majors.length > 1 ? { majors } : {}),
   };
