@@ -1,14 +1,14 @@
 export { Pgque, type TransactionOperations } from "./pgque.ts";
-export type { PgqueOptions } from "./client-options.ts";
+export type { PgqueOptions } from "./options/client-options.ts";
 export type { Operations } from "./operations.ts";
-export type { Queryable, Statement } from "./transaction/queryable.ts";
-export type { Transaction } from "./transaction/in-transaction.ts";
-export type { DrizzleTransaction } from "./transaction/drizzle.ts";
-export type { KnexTransaction } from "./transaction/knex.ts";
-export type { KyselyTransaction } from "./transaction/kysely.ts";
-export type { PgTransaction } from "./transaction/pg.ts";
-export type { PostgresJsTransaction } from "./transaction/postgres-js.ts";
-export type { PrismaTransaction } from "./transaction/prisma.ts";
+export type { Queryable, Statement } from "./connection/queryable.ts";
+export type { Transaction } from "./adapters/in-transaction.ts";
+export type { DrizzleTransaction } from "./adapters/drizzle.ts";
+export type { KnexTransaction } from "./adapters/knex.ts";
+export type { KyselyTransaction } from "./adapters/kysely.ts";
+export type { PgTransaction } from "./adapters/pg.ts";
+export type { PostgresJsTransaction } from "./adapters/postgres-js.ts";
+export type { PrismaTransaction } from "./adapters/prisma.ts";
 
 export {
   defineQueue,
@@ -20,18 +20,18 @@ export {
   type UntypedQueueDefinition,
 } from "./queue/define-queue.ts";
 export type { Ensured, EnsureOptions, Subscribed } from "./queue/ensured.ts";
-export type { AnyType, MessageOf, MessageTypes, PayloadTypes } from "./queue/message-types.ts";
+export type { AnyType, MessageOf, MessageTypes, PayloadTypes } from "./types.ts";
 export type { QueueDefaults } from "./queue/queue-defaults.ts";
-export type { QueueOptions } from "./queue/queue-options.ts";
+export type { QueueChanges, QueueOptions, QueueSettings } from "./queue/queue-options.ts";
 
 export { longestDelayMs } from "./send/send-options.ts";
 export type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } from "./send/send-options.ts";
 
 export { defaultConsumer } from "./receive/receive.ts";
 export type { Batch, MessageOutcome } from "./receive/batch.ts";
-export type { Headers, InvalidMessage, Message } from "./receive/message.ts";
+export type { Headers, InvalidMessage, Message } from "./types.ts";
 export type { ReceiveOptions } from "./receive/receive-options.ts";
-export type { Dead, NackOptions, Retry, SettleOptions, Snooze } from "./receive/settle-options.ts";
+export type { Dead, NackOptions, Retry, SettleOptions, Snooze } from "./settle/settle-options.ts";
 
 export type { Consumers } from "./admin/consumers.ts";
 export type {
@@ -59,22 +59,15 @@ export type {
   SegmentStatus,
   WorkerStatus,
 } from "./admin/queue-status.ts";
-export type {
-  DeliverDelayedOptions,
-  DropOptions,
-  HeldLocksOptions,
-  QueueChanges,
-  Queues,
-  QueueSettings,
-} from "./admin/queues.ts";
+export type { DeliverDelayedOptions, DropOptions, HeldLocksOptions, Queues } from "./admin/queues.ts";
 export type { CatchUp } from "./admin/catch-up.ts";
 export type { Schedule, ScheduleOptions } from "./admin/schedule-options.ts";
 export type { Schedules } from "./admin/schedules.ts";
 export type { ConsumerChanges, ConsumerLimits, Position, SubscribeOptions } from "./admin/subscribe-options.ts";
 export type { Borrowed } from "./connection/borrowed.ts";
 export type { Address } from "./connection/address.ts";
-export type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "./telemetry/telemetry.ts";
-export type { Runtime } from "./runtime/runtime.ts";
+export type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "./types.ts";
+export type { Runtime } from "./runtime.ts";
 export type { CallOptions } from "./options/option.ts";
 
 export {

@@ -1,6 +1,6 @@
 import { boolean, integer, name, text, time } from "../options/checks.ts";
 import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
-import { id, ids } from "../receive/settle-options.ts";
+import { id, ids } from "../options/checks.ts";
 
 /** The options that say which dead letters are meant. */
 export const deadLetterOptions = {

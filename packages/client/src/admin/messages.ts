@@ -1,7 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { id as idCheck } from "../receive/settle-options.ts";
+import { id as idCheck } from "../options/checks.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import {
   tailOptions,

@@ -2,7 +2,7 @@ import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/queues.ts";
 import { heldLocks, queueStatus, segmentStatus } from "../queries/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { queueOptions, type QueueOptions } from "../queue/queue-options.ts";
+import { queueOptions, type QueueChanges, type QueueSettings } from "../queue/queue-options.ts";
 import { delayMs } from "../send/send-options.ts";
 import { boolean, integer, name, time, unchecked } from "../options/checks.ts";
 import {
@@ -12,7 +12,6 @@ import {
   nullable,
   refuse,
   type CallOptions,
-  type ChangesOf,
   type OptionTable,
   type OptionsOf,
 } from "../options/option.ts";
@@ -47,12 +46,6 @@ const heldLocksOptions = {
 
 /** Which held locks are listed. */
 export interface HeldLocksOptions extends OptionsOf<typeof heldLocksOptions>, CallOptions {}
-
-/** What can be changed of a queue. Null: the default of SQL. */
-export interface QueueChanges extends ChangesOf<typeof queueOptions> {}
-
-/** Every setting of a queue; null: none, such as no limit. */
-export type QueueSettings = { [Name in keyof QueueOptions]-?: NonNullable<QueueOptions[Name]> | null };
 
 /** What people do with whole queues. The role needs `<schema>_admin`. */
 export class Queues {

@@ -1,6 +1,6 @@
 import { boolean, text } from "../options/checks.ts";
 import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
-import type { Headers } from "../receive/message.ts";
+import type { Headers } from "../types.ts";
 import { sendOptions } from "../send/send-options.ts";
 import { catchUp, type CatchUp } from "./catch-up.ts";
 

@@ -4,7 +4,7 @@ import * as queries from "../queries/schedules.ts";
 import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { PgqueError } from "../errors/errors.ts";
-import type { MessageTypes } from "../queue/message-types.ts";
+import type { MessageTypes } from "../types.ts";
 import { withDefaults } from "../send/defaults.ts";
 import { encodeHeaders } from "../send/encode-options.ts";
 import { defaultType, type SendArguments } from "../send/send-options.ts";

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from "pg";
-import type { Statement } from "../transaction/queryable.ts";
+import type { Statement } from "./queryable.ts";
 import { Borrowed, NotConnected } from "./borrowed.ts";
 
 /** How long the server has to answer a cancelled statement. After that the connection is given up. */

@@ -1,5 +1,5 @@
 import { Client, type ClientBase, type Pool } from "pg";
-import type { Queryable } from "../transaction/queryable.ts";
+import type { Queryable } from "./queryable.ts";
 import { field } from "../options/field.ts";
 
 /** Where an queryable's database is. Never holds a user's password. */

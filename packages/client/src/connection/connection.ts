@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { databaseError, type Failed } from "../errors/database-error.ts";
 import { isPgqueError, PgqueError } from "../errors/errors.ts";
-import type { Telemetry } from "../telemetry/telemetry.ts";
-import type { Queryable, Statement } from "../transaction/queryable.ts";
-import type { WaitingStatement } from "../transaction/serialize.ts";
+import type { Telemetry } from "../types.ts";
+import type { Queryable, Statement } from "./queryable.ts";
+import type { WaitingStatement } from "../adapters/serialize.ts";
 import { untilAborted } from "./abortable.ts";
 import { addressOf, isPool } from "./address.ts";
 import { Borrowed, NotConnected } from "./borrowed.ts";
@@ -113,6 +113,17 @@ export class Connection {
   async value(text: (schema: string) => string, values: unknown[], call: Call = {}): Promise<unknown> {
     const [row] = await this.rows(text, values, call);
     return row && Object.values(row)[0];
+  }
+
+  /** The same as a number. */
+  async count(text: (schema: string) => string, values: unknown[], call: Call = {}): Promise<number> {
+    return Number(await this.value(text, values, call));
+  }
+
+  /** The same of what is yes or no, as 1 and 0 or as a boolean in words. */
+  async flag(text: (schema: string) => string, values: unknown[], call: Call = {}): Promise<boolean> {
+    const value = await this.value(text, values, call);
+    return value === "true" || Number(value) === 1;
   }
 
   #query(statement: Statement, limit: TimeLimit): ReturnType<Queryable["query"]> {

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from "pg";
-import type { Statement } from "../transaction/queryable.ts";
+import type { Statement } from "./queryable.ts";
 import { field } from "../options/field.ts";
 import { pooledQuery, type Result } from "./abortable.ts";
 

@@ -2,7 +2,7 @@ import { installedVersion, isOlder, quoteIdentifier, schemaVersion, serves, type
 import { addressOf, showAddress } from "./address.ts";
 import { installCommand, notInstalled } from "../errors/database-error.ts";
 import { PgqueError } from "../errors/errors.ts";
-import type { Queryable, Statement } from "../transaction/queryable.ts";
+import type { Queryable, Statement } from "./queryable.ts";
 
 /** The schema that the SQL functions are in: looked for and checked once, at first use. */
 export class Schema {

@@ -1,5 +1,5 @@
 import { context, propagation, ROOT_CONTEXT, trace, type Context, type SpanContext } from "@opentelemetry/api";
-import type { Headers, Message } from "../receive/message.ts";
+import type { Headers, Message } from "../types.ts";
 
 /** Reads headers, which are any JSON; a context is made of strings. */
 const getter = {

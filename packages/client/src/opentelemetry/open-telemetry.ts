@@ -10,8 +10,15 @@ import {
   type Tracer,
 } from "@opentelemetry/api";
 import type { Address } from "../connection/address.ts";
-import type { Headers, Message } from "../receive/message.ts";
-import type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "../telemetry/telemetry.ts";
+import type {
+  Headers,
+  Message,
+  SendOperation,
+  SettleOperation,
+  Source,
+  Telemetry,
+  TelemetryFactory,
+} from "../types.ts";
 import { oneOf } from "../options/checks.ts";
 import { problemsOf, refuse, type OptionTable, type OptionsOf } from "../options/option.ts";
 import { clientAttributes, operationAttributes } from "./attributes.ts";

@@ -1,6 +1,6 @@
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import type { Operations } from "../operations.ts";
-import type { Message } from "../receive/message.ts";
+import type { Message } from "../types.ts";
 import { defaultConsumer } from "../receive/receive.ts";
 import { name } from "../options/checks.ts";
 import { problemsOf, refuse, type OptionTable, type OptionsOf } from "../options/option.ts";

@@ -100,6 +100,21 @@ export function isTime(value: unknown): value is Date {
   return value instanceof Date && !Number.isNaN(value.getTime());
 }
 
+/** The largest id there can be. */
+const idMax = 2n ** 63n - 1n;
+
+const isId = (value: unknown): boolean =>
+  typeof value === "string" && /^(0|[1-9]\d{0,18})$/.test(value) && (value.length < 19 || BigInt(value) <= idMax);
+
+/** An id of a message, a batch or a dead letter. */
+export const id: Check<string> = expecting<string>(`an id, a decimal string from "0" to "${idMax}"`, isId);
+
+export const ids: Check<readonly string[]> = check((name, value) => {
+  if (!Array.isArray(value)) return expected(name, "an array of ids", value);
+  const wrong = value.findIndex((one) => !isId(one));
+  return wrong === -1 ? undefined : id(`${name}[${wrong}]`, value[wrong]);
+});
+
 /** A plain object. */
 export const object: Check<object> = expecting(
   "an object",

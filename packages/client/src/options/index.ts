@@ -21,6 +21,7 @@ export {
 } from "./checks.ts";
 export {
   callOptions,
+  completed,
   defaultsOf,
   problemsOf,
   refuse,
@@ -34,8 +35,8 @@ export { consumerOptions } from "../admin/subscribe-options.ts";
 export { deadLetterOptions } from "../admin/dead-letter-options.ts";
 export { peekOptions, tailOptions } from "../admin/message-options.ts";
 export { scheduleOptions } from "../admin/schedule-options.ts";
-export { clientOptions } from "../client-options.ts";
+export { clientOptions } from "./client-options.ts";
 export { queueOptions } from "../queue/queue-options.ts";
 export { receiveOptions } from "../receive/receive-options.ts";
-export { nackOptions } from "../receive/settle-options.ts";
+export { nackOptions } from "../settle/settle-options.ts";
 export { sendOptions, streamOptions } from "../send/send-options.ts";

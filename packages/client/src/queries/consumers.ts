@@ -2,48 +2,41 @@ import type { ConsumerSettings } from "../admin/queue-status.ts";
 import type { Connection } from "../connection/connection.ts";
 import { date, epochMs, orNull } from "./values.ts";
 
-export async function subscribe(
+export function subscribe(
   db: Connection,
   queue: string,
   consumer: string,
   options: object,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const added = await db.value(
+  return db.flag(
     (s) => `select ${s}.subscribe(queue => $1, consumer => $2, options => $3::text::jsonb) as value`,
     [queue, consumer, JSON.stringify(options)],
     { queue, consumer, idempotent: true, signal },
   );
-  return Number(added) === 1;
 }
 
 /** Counted to 10001. */
-export async function skippedMessages(
+export function skippedMessages(
   db: Connection,
   queue: string,
   consumer: string,
   signal?: AbortSignal,
 ): Promise<number> {
-  const skipped = await db.value(
-    (s) => `select ${s}.skipped_messages(queue => $1, consumer => $2) as value`,
-    [queue, consumer],
-    { queue, consumer, idempotent: true, signal },
-  );
-  return Number(skipped);
+  return db.count((s) => `select ${s}.skipped_messages(queue => $1, consumer => $2) as value`, [queue, consumer], {
+    queue,
+    consumer,
+    idempotent: true,
+    signal,
+  });
 }
 
-export async function unsubscribe(
-  db: Connection,
-  queue: string,
-  consumer: string,
-  signal?: AbortSignal,
-): Promise<boolean> {
-  const removed = await db.value(
-    (s) => `select ${s}.unsubscribe(queue => $1, consumer => $2) as value`,
-    [queue, consumer],
-    { queue, consumer, signal },
-  );
-  return Number(removed) === 1;
+export function unsubscribe(db: Connection, queue: string, consumer: string, signal?: AbortSignal): Promise<boolean> {
+  return db.flag((s) => `select ${s}.unsubscribe(queue => $1, consumer => $2) as value`, [queue, consumer], {
+    queue,
+    consumer,
+    signal,
+  });
 }
 
 export async function seek(
@@ -61,19 +54,18 @@ export async function seek(
 }
 
 /** `options` in the words of SQL; null: no limit. */
-export async function changeConsumer(
+export function changeConsumer(
   db: Connection,
   queue: string,
   consumer: string,
   options: object,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const changed = await db.value(
+  return db.flag(
     (s) => `select ${s}.change_consumer(queue => $1, consumer => $2, options => $3::text::jsonb) as value`,
     [queue, consumer, JSON.stringify(options)],
     { queue, consumer, signal },
   );
-  return Number(changed) === 1;
 }
 
 /** `queue` null: of all queues. */

@@ -1,25 +1,23 @@
 import type { Connection } from "../connection/connection.ts";
 import { list, milliseconds } from "./values.ts";
 
-export async function ack(db: Connection, batchId: string, signal?: AbortSignal): Promise<boolean> {
-  const done = await db.value((s) => `select ${s}.ack(batch_id => $1::text::bigint) as value`, [batchId], {
+export function ack(db: Connection, batchId: string, signal?: AbortSignal): Promise<boolean> {
+  return db.flag((s) => `select ${s}.ack(batch_id => $1::text::bigint) as value`, [batchId], {
     signal,
   });
-  return Number(done) === 1;
 }
 
-export async function ackMessages(
+export function ackMessages(
   db: Connection,
   batchId: string,
   messageIds: readonly string[],
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const done = await db.value(
+  return db.flag(
     (s) => `select ${s}.ack(batch_id => $1::text::bigint, message_ids => $2::text::bigint[]) as value`,
     [batchId, list(messageIds)],
     { signal },
   );
-  return Number(done) === 1;
 }
 
 export async function ackStrict(
@@ -45,68 +43,64 @@ export async function ackAndCommit(db: Connection, batchId: string, messageIds: 
   );
 }
 
-export async function nack(
+export function nack(
   db: Connection,
   batchId: string,
   messageIds: readonly string[],
   how: { retryAfterMs: number; reason: string | null },
   signal?: AbortSignal,
 ): Promise<number> {
-  const given = await db.value(
+  return db.count(
     (s) =>
       `select ${s}.nack(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], retry_after => $3::text::interval, reason => $4) as value`,
     [batchId, list(messageIds), milliseconds(how.retryAfterMs), how.reason],
     { signal },
   );
-  return Number(given);
 }
 
-export async function snooze(
+export function snooze(
   db: Connection,
   batchId: string,
   messageIds: readonly string[],
   afterMs: number,
   signal?: AbortSignal,
 ): Promise<number> {
-  const given = await db.value(
+  return db.count(
     (s) =>
       `select ${s}.snooze(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], snooze_after => $3::text::interval) as value`,
     [batchId, list(messageIds), milliseconds(afterMs)],
     { signal },
   );
-  return Number(given);
 }
 
-export async function bury(
+export function bury(
   db: Connection,
   batchId: string,
   messageIds: readonly string[],
   reason: string | null,
   signal?: AbortSignal,
 ): Promise<number> {
-  const buried = await db.value(
+  return db.count(
     (s) =>
       `select ${s}.bury(batch_id => $1::text::bigint, message_ids => $2::text::bigint[], reason => $3::text) as value`,
     [batchId, list(messageIds), reason],
     { signal },
   );
-  return Number(buried);
 }
 
-export async function tellBegun(
+export function tellBegun(
   db: Connection,
   batchId: string,
   messageId: string,
   alone: boolean,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const told = await db.value(
+  return db.flag(
     (s) =>
       `select ${s}.tell_begun(batch_id => $1::text::bigint, message_id => $2::text::bigint, alone => $3::text::boolean) as value`,
     [batchId, messageId, String(alone)],
     { idempotent: true, signal },
   );
-  return Number(told) === 1;
 }
 
 /** What becomes of the messages of a batch, in lists; those of one outcome in parallel. */
@@ -121,13 +115,8 @@ export interface Outcomes {
   deadReasons: readonly (string | null)[];
 }
 
-export async function settle(
-  db: Connection,
-  batchId: string,
-  outcomes: Outcomes,
-  signal?: AbortSignal,
-): Promise<boolean> {
-  const done = await db.value(
+export function settle(db: Connection, batchId: string, outcomes: Outcomes, signal?: AbortSignal): Promise<boolean> {
+  return db.flag(
     (s) => `
       select ${s}.settle(batch_id => $1::text::bigint,
                          retry_ids => $2::text::bigint[], retry_after => $3::text::interval[], reasons => $4::text::text[],
@@ -147,5 +136,4 @@ export async function settle(
     ],
     { signal },
   );
-  return Number(done) === 1;
 }

@@ -16,17 +16,16 @@ export async function heartbeat(
   );
 }
 
-export async function extend(db: Connection, batchId: string, leaseMs: number, signal?: AbortSignal): Promise<boolean> {
-  const held = await db.value(
+export function extend(db: Connection, batchId: string, leaseMs: number, signal?: AbortSignal): Promise<boolean> {
+  return db.flag(
     (s) => `select ${s}.extend(batch_id => $1::text::bigint, lease => $2::text::interval) as value`,
     [batchId, milliseconds(leaseMs)],
     { idempotent: true, signal },
   );
-  return Number(held) === 1;
 }
 
-export async function holdSession(db: Connection, session: string): Promise<boolean> {
-  return (await db.value((s) => `select ${s}.hold_session(session => $1)::text as value`, [session])) === "true";
+export function holdSession(db: Connection, session: string): Promise<boolean> {
+  return db.flag((s) => `select ${s}.hold_session(session => $1)::text as value`, [session]);
 }
 
 /** Milliseconds by the database's clock; negative when it is overdue. */
@@ -40,66 +39,55 @@ export async function nextDueInMs(db: Connection, signal?: AbortSignal): Promise
 }
 
 /** Milliseconds since 1970, by the database's clock, rounded down: nothing is due by it that is not. */
-export async function nowMs(db: Connection, signal?: AbortSignal): Promise<number> {
-  const ms = await db.value(
-    () => `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint::text as value`,
-    [],
-    { idempotent: true, signal },
-  );
-  return Number(ms);
+export function nowMs(db: Connection, signal?: AbortSignal): Promise<number> {
+  return db.count(() => `select floor(date_part('epoch', clock_timestamp()) * 1000)::bigint::text as value`, [], {
+    idempotent: true,
+    signal,
+  });
 }
 
-export async function maxRetries(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
-  const max = await db.value((s) => `select ${s}.max_retries(queue => $1) as value`, [queue], {
+export function maxRetries(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
+  return db.count((s) => `select ${s}.max_retries(queue => $1) as value`, [queue], {
     queue,
     idempotent: true,
     signal,
   });
-  return Number(max);
 }
 
-export async function maintain(db: Connection, queue: string | null, signal?: AbortSignal): Promise<number> {
-  const done = await db.value((s) => `select ${s}.maintain(queue => $1) as value`, [queue], {
+export function maintain(db: Connection, queue: string | null, signal?: AbortSignal): Promise<number> {
+  return db.count((s) => `select ${s}.maintain(queue => $1) as value`, [queue], {
     ...(queue !== null && { queue }),
     idempotent: true,
     signal,
   });
-  return Number(done);
 }
 
-export async function raiseIdleFlag(db: Connection, queue: string): Promise<boolean> {
-  return (
-    (await db.value((s) => `select ${s}.raise_idle_flag(queue => $1)::text as value`, [queue], { queue })) === "true"
-  );
+export function raiseIdleFlag(db: Connection, queue: string): Promise<boolean> {
+  return db.flag((s) => `select ${s}.raise_idle_flag(queue => $1)::text as value`, [queue], { queue });
 }
 
-export async function lowerIdleFlag(db: Connection, queue: string): Promise<boolean> {
-  return (
-    (await db.value((s) => `select ${s}.lower_idle_flag(queue => $1)::text as value`, [queue], { queue })) === "true"
-  );
+export function lowerIdleFlag(db: Connection, queue: string): Promise<boolean> {
+  return db.flag((s) => `select ${s}.lower_idle_flag(queue => $1)::text as value`, [queue], { queue });
 }
 
-export async function hasOpenSenders(db: Connection, queue: string): Promise<boolean> {
-  return (
-    (await db.value((s) => `select ${s}.has_open_senders(queue => $1)::text as value`, [queue], { queue })) === "true"
-  );
+export function hasOpenSenders(db: Connection, queue: string): Promise<boolean> {
+  return db.flag((s) => `select ${s}.has_open_senders(queue => $1)::text as value`, [queue], { queue });
 }
 
-export async function deliverDue(db: Connection, signal?: AbortSignal): Promise<number> {
-  return Number(await db.value((s) => `select ${s}.deliver_due() as value`, [], { idempotent: true, signal }));
+export function deliverDue(db: Connection, signal?: AbortSignal): Promise<number> {
+  return db.count((s) => `select ${s}.deliver_due() as value`, [], { idempotent: true, signal });
 }
 
-export async function maintainShared(db: Connection, signal?: AbortSignal): Promise<number> {
-  return Number(await db.value((s) => `select ${s}.maintain_shared() as value`, [], { idempotent: true, signal }));
+export function maintainShared(db: Connection, signal?: AbortSignal): Promise<number> {
+  return db.count((s) => `select ${s}.maintain_shared() as value`, [], { idempotent: true, signal });
 }
 
-export async function maintainQueue(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
-  const done = await db.value((s) => `select ${s}.maintain_queue(queue => $1) as value`, [queue], {
+export function maintainQueue(db: Connection, queue: string, signal?: AbortSignal): Promise<number> {
+  return db.count((s) => `select ${s}.maintain_queue(queue => $1) as value`, [queue], {
     queue,
     idempotent: true,
     signal,
   });
-  return Number(done);
 }
 
 export async function queuesToMaintain(

@@ -2,7 +2,7 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { field } from "../options/field.ts";
 import { object, check, expecting, name as queueName, oneOf, show, text } from "../options/checks.ts";
 import { problemsOf, refuse } from "../options/option.ts";
-import type { AnyType, MessageTypes, Store, StoreOf } from "./message-types.ts";
+import type { AnyType, MessageTypes, Store, StoreOf } from "../types.ts";
 import { queueDefaults, type QueueDefaults } from "./queue-defaults.ts";
 import { queueOptions, type QueueOptions } from "./queue-options.ts";
 

@@ -1,7 +1,7 @@
 import { changeableOptions, type SubscribeOptions } from "../admin/subscribe-options.ts";
 import type { Connection } from "../connection/connection.ts";
 import * as consumers from "../queries/consumers.ts";
-import { optionDifferences } from "../functions/differences.ts";
+import { optionDifferences } from "../queries/differences.ts";
 import { createQueue } from "../queries/queues.ts";
 import type { Queue } from "./define-queue.ts";
 import { differing, type Ensured, type EnsureOptions, type Subscribed } from "./ensured.ts";

@@ -1,4 +1,4 @@
-import type { Headers } from "../receive/message.ts";
+import type { Headers } from "../types.ts";
 import { delayMs, sendOptions } from "../send/send-options.ts";
 import { check, callable, type Check } from "../options/checks.ts";
 import { problemsOf } from "../options/option.ts";

@@ -1,5 +1,5 @@
 import { boolean, integer, oneOf } from "../options/checks.ts";
-import type { OptionTable, OptionsOf } from "../options/option.ts";
+import type { ChangesOf, OptionTable, OptionsOf } from "../options/option.ts";
 
 const yearMs = 365 * 86_400_000;
 
@@ -107,6 +107,12 @@ export const queueOptions = {
 
 /** Settings of a queue. They take effect when the queue is created; one that exists keeps its own: see `pgque.queues.change`. */
 export interface QueueOptions extends OptionsOf<typeof queueOptions> {}
+
+/** What can be changed of a queue. Null: the default of SQL. */
+export interface QueueChanges extends ChangesOf<typeof queueOptions> {}
+
+/** Every setting of a queue; null: none, such as no limit. */
+export type QueueSettings = { [Name in keyof QueueOptions]-?: NonNullable<QueueOptions[Name]> | null };
 
 /** The settings with which `ensure` creates a queue: those of SQL are PgQue's. */
 export function settingsOfNew(options: QueueOptions): QueueOptions {

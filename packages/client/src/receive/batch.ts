@@ -1,7 +1,7 @@
 import { untilAborted } from "../connection/abortable.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
-import type { InvalidMessage, Message } from "./message.ts";
-import { nackOptions, settleProblems, type NackOptions, type SettleOptions } from "./settle-options.ts";
+import type { InvalidMessage, Message } from "../types.ts";
+import { nackOptions, settleProblems, type NackOptions, type SettleOptions } from "../settle/settle-options.ts";
 
 /** What a batch needs of the client that received it. */
 export interface BatchSettler {

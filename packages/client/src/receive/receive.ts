@@ -2,13 +2,13 @@ import { randomUUID } from "node:crypto";
 import type { Connection } from "../connection/connection.ts";
 import { receiveMessages } from "../queries/receive-messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import type { MessageOf, MessageTypes } from "../queue/message-types.ts";
+import type { MessageOf, MessageTypes } from "../types.ts";
 import { callProblems, completed, refuse } from "../options/option.ts";
 import { Batch } from "./batch.ts";
-import { readMessages } from "./message.ts";
+import { readMessages } from "./read-messages.ts";
 import { receiveOptions, type ReceiveOptions } from "./receive-options.ts";
-import { defaultRetryAfterMs } from "./settle-options.ts";
-import { Settler } from "./settler.ts";
+import { defaultRetryAfterMs } from "../settle/settle-options.ts";
+import { Settler } from "../settle/settler.ts";
 
 /** The consumer that is meant when none is named. */
 export const defaultConsumer = receiveOptions.consumer.default;

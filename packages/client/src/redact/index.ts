@@ -1,3 +1,2 @@
 export { isConnectionString } from "./connection-string.ts";
-export { sanitize, sanitizeLines } from "./sanitize.ts";
-export { redact } from "./redact.ts";
+export { redact, sanitize, sanitizeLines } from "./redact.ts";

@@ -1,6 +1,6 @@
 import { PgqueError } from "../errors/errors.ts";
 import { encodeJson } from "../payload/payload.ts";
-import type { Headers } from "../receive/message.ts";
+import type { Headers } from "../types.ts";
 import type { SendManyOptions, SendOptions } from "./send-options.ts";
 
 /** How many bytes headers may have as JSON text. Also SQL's, which writes a space after each colon and comma. */

@@ -12,8 +12,7 @@ import {
 } from "../options/checks.ts";
 import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
 import { isPlain } from "../payload/json.ts";
-import type { MessageTypes } from "../queue/message-types.ts";
-import type { Headers } from "../receive/message.ts";
+import type { Headers, MessageTypes } from "../types.ts";
 
 /** The options of a send to a queue with these types: `type` must be there when the queue names its types. */
 export type SendArguments<Types extends MessageTypes, Type, Options> = string extends keyof Types

@@ -2,9 +2,8 @@ import type { Connection } from "../connection/connection.ts";
 import { peekSent } from "../queries/testing.ts";
 import { decodePayload } from "../payload/payload.ts";
 import type { Queue } from "../queue/define-queue.ts";
-import type { MessageTypes } from "../queue/message-types.ts";
-import type { Message } from "../receive/message.ts";
-import type { Transaction } from "../transaction/in-transaction.ts";
+import type { Message, MessageTypes } from "../types.ts";
+import type { Transaction } from "../adapters/in-transaction.ts";
 import { text, unchecked, type Check } from "../options/checks.ts";
 import type { CallOptions } from "../options/option.ts";
 

@@ -2,14 +2,13 @@ import type { Connection } from "../connection/connection.ts";
 import * as receiving from "../queries/receiving.ts";
 import * as upkeep from "../queries/runtime.ts";
 import { delayMs } from "../send/send-options.ts";
-import type { SettleOperation, Source } from "../telemetry/telemetry.ts";
+import type { SettleOperation, Source } from "../types.ts";
 import { integer } from "../options/checks.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
-import type { BatchSettler } from "./batch.ts";
+import type { BatchSettler } from "../receive/batch.ts";
+import { id, ids } from "../options/checks.ts";
 import {
   defaultRetryAfterMs,
-  id,
-  ids,
   nackOptions,
   reason as reasonCheck,
   settleProblems,

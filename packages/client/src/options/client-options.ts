@@ -1,7 +1,7 @@
 import { defaultSchema } from "@pgque/sql";
-import { boolean, callable, integer, text } from "./options/checks.ts";
-import type { OptionTable, OptionsOf } from "./options/option.ts";
-import type { TelemetryFactory } from "./telemetry/telemetry.ts";
+import { boolean, callable, integer, text } from "./checks.ts";
+import type { OptionTable, OptionsOf } from "./option.ts";
+import type { TelemetryFactory } from "../types.ts";
 
 /** The options of `new Pgque`. */
 export const clientOptions = {

@@ -1,23 +1,9 @@
-import { expected, check, expecting, type Check } from "../options/checks.ts";
+import { id, ids, expecting, type Check } from "../options/checks.ts";
 import { callProblems, problemsOf, type CallOptions, type OptionTable, type OptionsOf } from "../options/option.ts";
 import { delayMs } from "../send/send-options.ts";
 
 /** How long a message waits that is given back. Also SQL's. */
 export const defaultRetryAfterMs = 60_000;
-
-/** The largest id there can be. */
-const idMax = 2n ** 63n - 1n;
-
-const isId = (value: unknown): boolean =>
-  typeof value === "string" && /^(0|[1-9]\d{0,18})$/.test(value) && (value.length < 19 || BigInt(value) <= idMax);
-
-export const id = expecting<string>(`an id, a decimal string from "0" to "${idMax}"`, isId);
-
-export const ids = check<readonly string[]>((name, value) => {
-  if (!Array.isArray(value)) return expected(name, "an array of ids", value);
-  const wrong = value.findIndex((one) => !isId(one));
-  return wrong === -1 ? undefined : id(`${name}[${wrong}]`, value[wrong]);
-});
 
 export const reason = expecting<string | null>(
   "a string",

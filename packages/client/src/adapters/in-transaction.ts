@@ -2,7 +2,7 @@ import { PgqueError } from "../errors/errors.ts";
 import { field } from "../options/field.ts";
 import { show } from "../options/checks.ts";
 import { drizzle, type DrizzleTransaction } from "./drizzle.ts";
-import type { Queryable } from "./queryable.ts";
+import type { Queryable } from "../connection/queryable.ts";
 import { serialize } from "./serialize.ts";
 import { knex, type KnexTransaction } from "./knex.ts";
 import { kysely, type KyselyTransaction } from "./kysely.ts";

@@ -1,7 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import type { OptionDifference } from "../errors/errors.ts";
 import { sqlName } from "../options/option.ts";
-import { orNull } from "../queries/values.ts";
+import { orNull } from "./values.ts";
 
 /**
  * The options that have another value in the database. Asks only when some are given.

@@ -1,5 +1,5 @@
 import { field } from "../options/field.ts";
-import type { Queryable } from "./queryable.ts";
+import type { Queryable } from "../connection/queryable.ts";
 
 /** A `Transaction` or `ControlledTransaction` of Kysely, on any driver. */
 export interface KyselyTransaction {

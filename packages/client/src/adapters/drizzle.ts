@@ -1,5 +1,5 @@
 import { field } from "../options/field.ts";
-import type { Queryable } from "./queryable.ts";
+import type { Queryable } from "../connection/queryable.ts";
 
 /** The `tx` of drizzle's `db.transaction`, on any Postgres driver. */
 export interface DrizzleTransaction {

@@ -1,5 +1,5 @@
 import { field } from "../options/field.ts";
-import type { Queryable } from "./queryable.ts";
+import type { Queryable } from "../connection/queryable.ts";
 
 /** The `trx` of Knex's `transaction`. */
 export interface KnexTransaction {

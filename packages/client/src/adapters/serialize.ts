@@ -1,7 +1,7 @@
 import { addressOf } from "../connection/address.ts";
 import { PgqueError } from "../errors/errors.ts";
 import { show } from "../options/checks.ts";
-import type { Queryable, Statement } from "./queryable.ts";
+import type { Queryable, Statement } from "../connection/queryable.ts";
 
 /** One that may have to wait for its turn, and is not sent when it was aborted meanwhile. */
 export interface WaitingStatement extends Statement {

@@ -1,5 +1,5 @@
 import { field } from "../options/field.ts";
-import type { Queryable } from "./queryable.ts";
+import type { Queryable } from "../connection/queryable.ts";
 
 /** What `sql.begin` or `savepoint` of postgres.js gives, or a connection reserved for a transaction by hand. */
 export type PostgresJsTransaction = PostgresJs & ({ savepoint: unknown } | { release(): void });

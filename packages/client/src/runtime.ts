@@ -1,17 +1,16 @@
-import type { Borrowed } from "../connection/borrowed.ts";
-import type { Connection } from "../connection/connection.ts";
-import type { WorkerStatus } from "../admin/queue-status.ts";
-import * as queries from "../queries/runtime.ts";
-import { workerStatus } from "../queries/status.ts";
-import type { Batch } from "../receive/batch.ts";
-import type { ReceiveOptions } from "../receive/receive-options.ts";
-import { receive, type Reading } from "../receive/receive.ts";
-import { Settler } from "../receive/settler.ts";
-import type { MessageOf, MessageTypes } from "../queue/message-types.ts";
-import type { Source } from "../telemetry/telemetry.ts";
-import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { integer, text } from "../options/checks.ts";
-import { callProblems, refuse, type CallOptions } from "../options/option.ts";
+import type { Borrowed } from "./connection/borrowed.ts";
+import type { Connection } from "./connection/connection.ts";
+import type { WorkerStatus } from "./admin/queue-status.ts";
+import * as queries from "./queries/runtime.ts";
+import { workerStatus } from "./queries/status.ts";
+import type { Batch } from "./receive/batch.ts";
+import type { ReceiveOptions } from "./receive/receive-options.ts";
+import { receive, type Reading } from "./receive/receive.ts";
+import { Settler } from "./settle/settler.ts";
+import type { MessageOf, MessageTypes, Source } from "./types.ts";
+import { queueOf, type QueueRef } from "./queue/define-queue.ts";
+import { integer, text } from "./options/checks.ts";
+import { callProblems, refuse, type CallOptions } from "./options/option.ts";
 
 const dayMs = 86_400_000;
 

@@ -1,6 +1,6 @@
 import { isPool } from "../connection/address.ts";
 import { field } from "../options/field.ts";
-import type { Queryable } from "./queryable.ts";
+import type { Queryable } from "../connection/queryable.ts";
 
 /** A `Client` or `PoolClient` of `pg` that holds a transaction, or an object that runs statements like one. Not a pool. */
 export type PgTransaction = Queryable & { readonly totalCount?: never };
