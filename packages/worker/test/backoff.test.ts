@@ -1,7 +1,7 @@
 import { type Message, Pgque } from "@pgque/client";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
-import { retryAfterMs } from "#src/connection/backoff";
+import { retryAfterMs } from "#src/execute/retry-policy";
 import { resolveOptions } from "#src/resolve-options";
 import { silent } from "./support/worker.ts";
 

@@ -1,5 +1,5 @@
 import { Pgque } from "@pgque/client";
-import { Throttle } from "#src/throttle";
+import { Throttle } from "#src/connection/beside-pool";
 import type { Fields } from "@pgque/worker";
 import type pg from "pg";
 import { afterAll, expect, test } from "vitest";

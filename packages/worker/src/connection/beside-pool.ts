@@ -1,8 +1,8 @@
 import type { Pgque } from "@pgque/client";
 import type { Client } from "pg";
+import { errorMessage } from "../execute/format-error.ts";
 import { within } from "./answer.ts";
 import type { Logger } from "../log.ts";
-import { Throttle } from "../throttle.ts";
 
 /** What the application does to each connection of its pool has failed on one beside the pool, which is given up. */
 export class ConnectHandlerError extends Error {
@@ -24,7 +24,24 @@ export async function connectBeside({ pool }: Pgque, client: Client, limitMs: nu
     // an async handler's own failure would end the process
     await within(limitMs, Promise.all(calls.map(async (handle) => Reflect.apply(handle, pool, [client]))));
   } catch (cause) {
-    throw new ConnectHandlerError(cause instanceof Error ? cause.message : String(cause), { cause });
+    throw new ConnectHandlerError(errorMessage(cause), { cause });
+  }
+}
+
+/** Lets something be said, and then not again for a while, however often it happens. */
+export class Throttle {
+  readonly #intervalMs: number;
+  #saidAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(intervalMs = 60_000) {
+    this.#intervalMs = intervalMs;
+  }
+
+  /** Whether it is to be said now. `nowMs`: by `performance.now()`. */
+  isDue(nowMs: number = performance.now()): boolean {
+    if (nowMs - this.#saidAtMs < this.#intervalMs) return false;
+    this.#saidAtMs = nowMs;
+    return true;
   }
 }
 

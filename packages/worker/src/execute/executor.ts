@@ -1,6 +1,6 @@
 import type { Batch, Message, Pgque } from "@pgque/client";
 import { HandlerRun } from "./handler-run.ts";
-import { report } from "../events/report.ts";
+import { report } from "../events/events.ts";
 import type { HandlerContext } from "./handler.ts";
 import type { Load } from "../health/health.ts";
 import { Notice } from "../notify/notice.ts";

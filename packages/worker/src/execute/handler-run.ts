@@ -1,5 +1,5 @@
 import type { Message, Pgque } from "@pgque/client";
-import { Backoff } from "../connection/backoff.ts";
+import { Backoff } from "../connection/retry.ts";
 import { answered } from "../connection/answer.ts";
 import { RunContext } from "./context.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";

@@ -1,5 +1,4 @@
 import type { Message } from "@pgque/client";
-import { retryAfterMs } from "../connection/backoff.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Outcome } from "./outcome.ts";
 import { formatError } from "./format-error.ts";
@@ -15,4 +14,36 @@ export function failed(message: Message, error: unknown, options: ResolvedOption
     return { kind: "dead", reason: `older than ${options.maxAgeMs} ms when it failed: ${reason}`, error };
   }
   return { kind: "retry", afterMs: retryAfterMs(message, error, options), reason, error };
+}
+
+type RetryOptions = Pick<ResolvedOptions, "retryMinMs" | "retryBackoff" | "retryMaxMs" | "retryJitter" | "log">;
+
+/** How long until a message that failed is tried again, in whole milliseconds. */
+export function retryAfterMs(message: Message, error: unknown, options: RetryOptions): number {
+  const { retryMinMs, retryBackoff, retryMaxMs, retryJitter } = options;
+  if (typeof retryBackoff === "function") return chosen(retryBackoff, message, error, options);
+  // from attempt 1025 on the factor is infinite, and infinite times nothing is not a number
+  const factor = retryBackoff === "exponential" ? Math.min(Number.MAX_VALUE, 2 ** (message.attempt - 1)) : 1;
+  const grown = retryMinMs * factor;
+  // equal jitter: with full jitter the sum of all waits, which is the outage that is survived, could be anything
+  return Math.round(Math.min(retryMaxMs, grown) * (retryJitter ? 0.5 + Math.random() / 2 : 1));
+}
+
+/** What the application's function says; one that fails or says nonsense must not lose the message. */
+function chosen(
+  backoff: (attempt: number, error: unknown, message: Message) => number,
+  message: Message,
+  error: unknown,
+  { retryMaxMs, log }: RetryOptions,
+): number {
+  try {
+    const ms = backoff(message.attempt, error, message);
+    if (ms >= 0) return Math.round(Math.min(retryMaxMs, ms));
+    log.error("expected `retryBackoff` to return milliseconds, waiting `retryMaxMs`", { got: ms });
+    // an async function has no other reader, and its rejection would end the process
+    Promise.resolve(ms).catch((thrown: unknown) => log.error("`retryBackoff` rejected", { error: thrown }));
+  } catch (thrown) {
+    log.error("`retryBackoff` threw, waiting `retryMaxMs`", { error: thrown });
+  }
+  return retryMaxMs;
 }

@@ -1,11 +1,10 @@
 import type { Message, PgqueError, Queue } from "@pgque/client";
 import type { AnyHandler, BatchContext, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./handler.ts";
-import { issuesToLog } from "../fetch/invalid-payload.ts";
+import { issuesToLog } from "../fetch/payload-mask.ts";
 import { wrapped } from "./wrapped.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
 import { deadLetter, done, type HandlerOutcome, outcomeOf, retry, type Outcome } from "./outcome.ts";
-import { failed } from "./retry-policy.ts";
-import { retryAfterMs } from "../connection/backoff.ts";
+import { failed, retryAfterMs } from "./retry-policy.ts";
 
 /** Which handler a message goes to, and what is handled together. */
 export interface Route {

@@ -1,5 +1,5 @@
 import type { Pgque, Queue } from "@pgque/client";
-import { Backoff } from "../connection/backoff.ts";
+import { Backoff } from "../connection/retry.ts";
 import { Blockage } from "../health/blockage.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";

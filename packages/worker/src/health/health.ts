@@ -1,15 +1,19 @@
-import { isPgqueError, PgqueError } from "@pgque/client";
+import { isPgqueError } from "@pgque/client";
+import { completed, number, problemsOf, refuse, type OptionsOf, type OptionTable } from "@pgque/client/options";
+import { errorMessage } from "../execute/format-error.ts";
 import type { Part } from "../events/worker-events.ts";
 import type { Awaited, Failing, Watch } from "./watch.ts";
 
 /** Where a worker is between `start()` and the end of `stop()`. */
 export type WorkerState = "idle" | "starting" | "running" | "stopping" | "stopped";
 
-/** What a worker is asked. */
-export interface HealthOptions {
-  /** For so long the database may not answer and the worker is ready nevertheless, in milliseconds. 0 to 86400000 (a day). Default: 10000. */
-  lostAfterMs?: number | undefined;
-}
+const healthOptions = {
+  /** For so long the database may not answer and the worker is ready nevertheless, in milliseconds. 0 to 86400000 (a day). Default: 10000 (10 s). */
+  lostAfterMs: { check: number(0, 86_400_000), default: 10_000, help: "how long the database may not answer" },
+} satisfies OptionTable;
+
+/** Options of `health()`. */
+export interface HealthOptions extends OptionsOf<typeof healthOptions> {}
 
 /** What a worker has in hand. */
 export interface Load {
@@ -72,9 +76,10 @@ export function healthOf(
   watch: Watch,
   options: HealthOptions,
 ): WorkerHealth {
-  const lostAfterMs = checked(options.lostAfterMs ?? 10_000);
+  refuse("health", problemsOf(options, healthOptions));
+  const { lostAfterMs } = completed(options, healthOptions);
   const deaths = Array.from(watch.ended, ([part, error]) =>
-    error === undefined ? `${part} has ended` : `${part} has ended: ${textOf(error)}`,
+    error === undefined ? `${part} has ended` : `${part} has ended: ${errorMessage(error)}`,
   );
   const now = Date.now();
   // what it last heard before it was stopped is over
@@ -99,7 +104,7 @@ export function healthOf(
     isLive: deaths.length === 0,
     isReady: reasons.length === 0,
     reasons,
-    failing: failing.map(({ part, sinceMs, error }) => ({ part, since: timeOf(sinceMs), error: textOf(error) })),
+    failing: failing.map(({ part, sinceMs, error }) => ({ part, since: timeOf(sinceMs), error: errorMessage(error) })),
     receivedAt: watch.receivedAtMs === undefined ? null : timeOf(watch.receivedAtMs),
     heartbeatAt: watch.heartbeatAtMs === undefined ? null : timeOf(watch.heartbeatAtMs),
     waiting: watch.waiting ?? null,
@@ -127,19 +132,9 @@ function blockageOf(what: Awaited, { blockedBy }: Watch): string {
 const secondsOf = (ms: number): number => Math.round(ms / 1000);
 
 function lossOf({ part, sinceMs, error }: Failing, nowMs: number): string {
-  return `${part} has had no good answer from the database for ${secondsOf(nowMs - sinceMs)} s: ${textOf(error)}`;
-}
-
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
+  return `${part} has had no good answer from the database for ${secondsOf(nowMs - sinceMs)} s: ${errorMessage(error)}`;
 }
 
 function timeOf(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function checked(lostAfterMs: number): number {
-  if (lostAfterMs >= 0 && lostAfterMs <= 86_400_000) return lostAfterMs;
-  const problem = `expected \`lostAfterMs\` to be a number from 0 to 86400000, got: ${String(lostAfterMs)}`;
-  throw new PgqueError("INVALID_OPTION", `health: ${problem}`, { details: { problems: [problem] } });
 }

@@ -1,10 +1,10 @@
 import type { Lease } from "./lease.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import type { Heartbeater } from "./heartbeater.ts";
+import type { Heartbeater, HeartbeatMember } from "./heartbeater.ts";
 import type { Settler } from "../settle/settler.ts";
 
 /** Keeps the leases of a worker's open batches alive, with the heartbeater that it shares with others. */
-export class Heartbeat {
+export class Heartbeat implements HeartbeatMember {
   readonly options: ResolvedOptions;
   /** Resolves when the worker is over and nothing is being sent. */
   readonly ended: Promise<void>;

@@ -2,7 +2,7 @@ import type { Pgque } from "@pgque/client";
 import { answered, within } from "../connection/answer.ts";
 import { warnOfHandler } from "../connection/beside-pool.ts";
 import { answersOf } from "../health/watch.ts";
-import type { Heartbeat } from "./heartbeat.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Notifier } from "../notify/notifier.ts";
 import { shared } from "../log.ts";
 import { OwnConnection } from "../connection/own-connection.ts";
@@ -10,6 +10,15 @@ import { retry } from "../connection/retry.ts";
 
 /** A heartbeat counts for this many intervals: two may be lost. */
 const intervalsAlive = 3;
+
+/** A worker whose leases are kept. */
+export interface HeartbeatMember {
+  readonly options: Pick<ResolvedOptions, "log" | "watch" | "queryTimeoutMs">;
+  /** The names under which it holds leases. */
+  readonly names: string[];
+  /** The database has heard these names, which counts until then, by `performance.now()`. */
+  heard(names: ReadonlySet<string>, untilMs: number): void;
+}
 
 /**
  * The heartbeats of the workers that have the same interval, in one statement. It goes out on the notifier, or where there is none, or it
@@ -21,7 +30,7 @@ export class Heartbeater {
   readonly #intervalMs: number;
   readonly #notifier: Notifier | undefined;
   readonly #own: OwnConnection;
-  readonly #members = new Set<Heartbeat>();
+  readonly #members = new Set<HeartbeatMember>();
   readonly #log = shared(() => Array.from(this.#members, ({ options }) => options.log));
   readonly #watch = answersOf(() => Array.from(this.#members, ({ options }) => options.watch));
   /** Of the time from the first member to the last. */
@@ -43,7 +52,7 @@ export class Heartbeater {
     this.#own = new OwnConnection(pgque);
   }
 
-  join(member: Heartbeat): void {
+  join(member: HeartbeatMember): void {
     this.#members.add(member);
     if (this.#members.size > 1) return;
     this.#over = new AbortController();
@@ -52,7 +61,7 @@ export class Heartbeater {
   }
 
   /** Resolves when nothing is being sent that may be the member's. */
-  async leave(member: Heartbeat): Promise<void> {
+  async leave(member: HeartbeatMember): Promise<void> {
     this.#members.delete(member);
     if (this.#members.size === 0) this.#over.abort();
     // what fails has been said

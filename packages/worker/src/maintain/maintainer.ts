@@ -1,6 +1,6 @@
 import type { Pgque, Queue } from "@pgque/client";
 import { answered } from "../connection/answer.ts";
-import { Backoff } from "../connection/backoff.ts";
+import { Backoff } from "../connection/retry.ts";
 import { answersOf, type Watch } from "../health/watch.ts";
 import { shared } from "../log.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";

@@ -1,5 +1,14 @@
-import { inspect } from "node:util";
-import { PgqueError } from "@pgque/client";
+import {
+  boolean,
+  completed,
+  expecting,
+  integer,
+  problemsOf,
+  refuse,
+  withMethods,
+  type OptionsOf,
+  type OptionTable,
+} from "@pgque/client/options";
 import { register, type Registry } from "prom-client";
 import { Worker } from "../worker.ts";
 import { countEvents } from "./event-metrics.ts";
@@ -7,22 +16,41 @@ import { MetricRegistry } from "./metric-registry.ts";
 import { gaugeQueues } from "./queue-metrics.ts";
 import { gaugeWorkers } from "./worker-metrics.ts";
 
-/** What is collected, and where. */
-export interface MetricsOptions {
+const metricsOptions = {
   /** Where the metrics are kept. Default: the default registry of prom-client. */
-  registry?: Registry | undefined;
+  registry: {
+    check: withMethods<Registry>("a registry of prom-client", "registerMetric", "getSingleMetric"),
+    default: register,
+    absent: "the default registry of prom-client",
+    help: "where the metrics are kept",
+  },
   /** What every name begins with. Default: `pgque_`. */
-  prefix?: string | undefined;
+  prefix: {
+    check: expecting<string>(
+      "the beginning of a Prometheus name",
+      (value) => typeof value === "string" && /^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(value),
+    ),
+    default: "pgque_",
+    help: "what every name begins with",
+  },
   /** Whether handled messages and handlers' durations have a label `type`, as many as the application has types. Default: false. */
-  types?: boolean | undefined;
+  types: { check: boolean, default: false, help: "whether messages have a label for their type" },
   /**
    * Whether each scrape asks the database how far the consumers of the workers' queues are, and what the queues store. Needs the right to look, which
    * `<schema>_viewer` has. Default: false.
    */
-  queues?: boolean | undefined;
-  /** For so long a scrape waits for the database, in milliseconds; then it goes without what it asked for. 1 to 60000. Default: 2000. */
-  queuesTimeoutMs?: number | undefined;
-}
+  queues: { check: boolean, default: false, help: "whether each scrape asks how far consumers are" },
+  /** For so long a scrape waits for the database, in milliseconds; then it goes without what it asked for. 1 to 60000. Default: 2000 (2 s). */
+  queuesTimeoutMs: { check: integer(1, 60_000), default: 2000, help: "how long a scrape waits for the database" },
+} satisfies OptionTable;
+
+/** What is collected, and where. */
+export interface MetricsOptions extends OptionsOf<typeof metricsOptions> {}
+
+const workersCheck = expecting(
+  "an array of workers",
+  (value) => Array.isArray(value) && value.every((worker) => worker instanceof Worker),
+);
 
 /** What `collectMetrics` began. */
 export interface CollectedMetrics extends Disposable {
@@ -41,10 +69,13 @@ export interface CollectedMetrics extends Disposable {
  * createServer(async (_, response) => response.end(await register.metrics())).listen(9090);
  */
 export function collectMetrics(workers: readonly Worker<never>[], options: MetricsOptions = {}): CollectedMetrics {
-  const { registry = register, prefix = "pgque_", types = false, queues = false, queuesTimeoutMs = 2000 } = options;
-  const problems = problemsOf(workers, { registry, prefix, queuesTimeoutMs });
-  if (problems.length > 0)
-    throw new PgqueError("INVALID_OPTION", `collectMetrics: ${problems.join("; ")}`, { details: { problems } });
+  refuse("collectMetrics", [workersCheck("workers", workers), ...problemsOf(options, metricsOptions)]);
+  const { registry, prefix, types, queues, queuesTimeoutMs } = completed(options, metricsOptions);
+  refuse("collectMetrics", [
+    registry.getSingleMetric(`${prefix}messages_handled_total`) === undefined
+      ? undefined
+      : `expected a registry without metrics of the prefix ${prefix}: collect all workers in one call`,
+  ]);
   const metricRegistry = new MetricRegistry(registry, prefix);
   const listening = countEvents(workers, metricRegistry, types);
   gaugeWorkers(workers, metricRegistry);
@@ -54,27 +85,4 @@ export function collectMetrics(workers: readonly Worker<never>[], options: Metri
     metricRegistry.clear();
   };
   return { stop, [Symbol.dispose]: stop };
-}
-
-function problemsOf(
-  workers: unknown,
-  { registry, prefix, queuesTimeoutMs }: { registry: Registry; prefix: string; queuesTimeoutMs: number },
-): string[] {
-  const problems: string[] = [];
-  const expect = (isFine: boolean, name: string, what: string, value: unknown): void => {
-    if (!isFine) problems.push(`expected \`${name}\` to be ${what}, got: ${inspect(value, { depth: 0 })}`);
-  };
-  expect(
-    Array.isArray(workers) && workers.every((worker) => worker instanceof Worker),
-    "workers",
-    "an array of workers",
-    workers,
-  );
-  expect(/^[a-zA-Z_:][a-zA-Z0-9_:]*$/.test(prefix), "prefix", "the beginning of a Prometheus name", prefix);
-  const isTime = Number.isSafeInteger(queuesTimeoutMs) && queuesTimeoutMs >= 1 && queuesTimeoutMs <= 60_000;
-  expect(isTime, "queuesTimeoutMs", "an integer from 1 to 60000", queuesTimeoutMs);
-  const isFree = registry.getSingleMetric(`${prefix}messages_handled_total`) === undefined;
-  if (!isFree)
-    problems.push(`expected a registry without metrics of the prefix ${prefix}: collect all workers in one call`);
-  return problems;
 }

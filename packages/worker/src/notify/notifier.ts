@@ -1,5 +1,5 @@
 import type { Pgque, Queue } from "@pgque/client";
-import { Backoff } from "../connection/backoff.ts";
+import { Backoff } from "../connection/retry.ts";
 import { warnOfHandler } from "../connection/beside-pool.ts";
 import { ListenConnection } from "./listen-connection.ts";
 import { shared } from "../log.ts";

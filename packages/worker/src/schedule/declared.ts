@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import {
   isPgqueError,
   PgqueError,
@@ -7,6 +6,7 @@ import {
   type Queue,
   type ScheduleOptions,
 } from "@pgque/client";
+import { expected, show } from "@pgque/client/options";
 import { Times } from "./times.ts";
 
 /** A schedule of a worker's queue, declared in code: its cron expression, its payload, and what `pgque.schedules.set` can be given. */
@@ -26,12 +26,9 @@ export type DeclaredSchedules<Types extends MessageTypes = MessageTypes> = Reado
 
 /** What is wrong with declarations, as far as it can be known without the database. */
 export function declarationProblems(value: unknown): string[] {
-  if (!isObject(value))
-    return [`expected \`schedules\` to be an object of schedules by name, got: ${inspect(value, { depth: 0 })}`];
+  if (!isObject(value)) return [expected("schedules", "an object of schedules by name", value)];
   return Object.entries(value).flatMap(([name, declared]) => {
-    const problem = isObject(declared)
-      ? timesProblem(declared)
-      : `expected an object, got: ${inspect(declared, { depth: 0 })}`;
+    const problem = isObject(declared) ? timesProblem(declared) : `expected an object, got: ${show(declared)}`;
     return problem === undefined ? [] : [`schedule ${JSON.stringify(name)}: ${problem}`];
   });
 }

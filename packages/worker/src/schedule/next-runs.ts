@@ -1,16 +1,26 @@
-import { inspect } from "node:util";
-import { PgqueError } from "@pgque/client";
+import {
+  completed,
+  integer,
+  problemsOf,
+  refuse,
+  text,
+  time,
+  type OptionsOf,
+  type OptionTable,
+} from "@pgque/client/options";
 import { Times } from "./times.ts";
 
-/** Which of the times of a cron expression `nextRuns` is to return. */
-export interface NextRunsOptions {
+const nextRunsOptions = {
   /** Whose days and hours the expression means, "Europe/Berlin". Default: UTC. */
-  timeZone?: string | undefined;
+  timeZone: { check: text, default: "UTC", help: "whose days and hours are meant" },
   /** The times after this one. Default: now. */
-  from?: Date | undefined;
+  from: { check: time, absent: "now", help: "the times after this one" },
   /** How many. 1 to 10000. Default: 5. */
-  count?: number | undefined;
-}
+  count: { check: integer(1, 10_000), default: 5, help: "so many times" },
+} satisfies OptionTable;
+
+/** Which of the times of a cron expression `nextRuns` is to return. */
+export interface NextRunsOptions extends OptionsOf<typeof nextRunsOptions> {}
 
 /**
  * When a schedule with this cron expression will run: to look at before it is set, or to check what a person has typed. Where clocks
@@ -24,13 +34,7 @@ export interface NextRunsOptions {
  * const [first] = nextRuns("30 2 * * MON-FRI", { timeZone: "Europe/Berlin", count: 1 });
  */
 export function nextRuns(cron: string, options: NextRunsOptions = {}): Date[] {
-  const { timeZone = "UTC", from = new Date(), count = 5 } = options;
-  if (!(from instanceof Date) || Number.isNaN(from.getTime())) refuse("from", "a valid Date", from);
-  if (!Number.isSafeInteger(count) || count < 1 || count > 10_000) refuse("count", "an integer from 1 to 10000", count);
+  refuse("nextRuns", problemsOf(options, nextRunsOptions));
+  const { timeZone, from = new Date(), count } = completed(options, nextRunsOptions);
   return new Times(cron, timeZone).after(from.getTime(), count);
-}
-
-function refuse(name: string, expected: string, value: unknown): never {
-  const problem = `expected \`${name}\` to be ${expected}, got: ${inspect(value, { depth: 0, maxStringLength: 80 })}`;
-  throw new PgqueError("INVALID_OPTION", `nextRuns: ${problem}`, { details: { problems: [problem] } });
 }

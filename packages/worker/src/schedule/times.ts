@@ -1,5 +1,5 @@
-import { inspect } from "node:util";
 import { PgqueError } from "@pgque/client";
+import { expected } from "@pgque/client/options";
 import { Cron, type CronOptions } from "croner";
 
 /** Names for expressions that everybody writes. `@reboot` is none of them: a queue does not boot. */
@@ -63,7 +63,7 @@ function isTimeZone(timeZone: unknown): timeZone is string {
   }
 }
 
-function refuse(name: string, expected: string, value: unknown, why: string = "", cause?: unknown): never {
-  const problem = `expected \`${name}\` to be ${expected}, got: ${inspect(value, { depth: 0, maxStringLength: 80 })}${why}`;
+function refuse(name: string, what: string, value: unknown, why: string = "", cause?: unknown): never {
+  const problem = `${expected(name, what, value)}${why}`;
   throw new PgqueError("INVALID_OPTION", problem, { details: { problems: [problem] }, cause });
 }

@@ -1,11 +1,10 @@
 import { type Message, type NackOptions, type Operations, type Pgque, isPgqueError } from "@pgque/client";
 import { answered } from "../connection/answer.ts";
-import { Backoff } from "../connection/backoff.ts";
 import type { Notice } from "../notify/notice.ts";
 import type { OpenBatch } from "./open-batch.ts";
 import type { Outcome } from "../execute/outcome.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import { retry } from "../connection/retry.ts";
+import { Backoff, retry } from "../connection/retry.ts";
 
 /** What is handled is settled within this time even when others of its batch take longer: a crash would bring it again. */
 const partialAfterMs = 1000;

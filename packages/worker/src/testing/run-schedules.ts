@@ -1,5 +1,5 @@
-import { inspect } from "node:util";
-import { PgqueError, type Pgque, type Queue, type Schedule } from "@pgque/client";
+import type { Pgque, Queue, Schedule } from "@pgque/client";
+import { expected, refuse, time } from "@pgque/client/options";
 import { sendScheduledRun } from "../schedule/scheduled-runs.ts";
 import { Times } from "../schedule/times.ts";
 
@@ -35,17 +35,15 @@ const timesMax = 10_000;
  */
 export async function runSchedules(pgque: Pgque, queue: Queue, options: RunSchedulesOptions): Promise<ScheduledRun[]> {
   const { until, from = new Date(), name } = options;
-  for (const [option, value] of Object.entries({ until, from }))
-    if (!(value instanceof Date) || Number.isNaN(value.getTime()))
-      refuse(`expected \`${option}\` to be a valid Date, got: ${inspect(value)}`);
+  refuse("runSchedules", [time("until", until), time("from", from)]);
   const schedules = (await pgque.schedules.list(queue)).filter(
     (schedule) => schedule.enabled && (name === undefined || schedule.name === name),
   );
   if (name !== undefined && schedules.length === 0)
-    refuse(`expected \`name\` to be an enabled schedule of queue ${queue.name}, got: ${inspect(name)}`);
+    refuse("runSchedules", [expected("name", `an enabled schedule of queue ${queue.name}`, name)]);
   const due = schedules.flatMap((schedule) => timesBetween(schedule, from, until).map((at) => ({ schedule, at })));
   if (due.length > timesMax)
-    refuse(`expected at most ${timesMax} times between \`from\` and \`until\`, got: ${due.length}`);
+    refuse("runSchedules", [`expected at most ${timesMax} times between \`from\` and \`until\`, got: ${due.length}`]);
   due.sort((one, other) => one.at.getTime() - other.at.getTime());
   const run: ScheduledRun[] = [];
   for (const { schedule, at } of due)
@@ -63,8 +61,4 @@ function timesBetween({ cron, timeZone }: Schedule, from: Date, until: Date): Da
     [at] = times.after(at.getTime(), 1);
   }
   return found;
-}
-
-function refuse(problem: string): never {
-  throw new PgqueError("INVALID_OPTION", `runSchedules: ${problem}`, { details: { problems: [problem] } });
 }
