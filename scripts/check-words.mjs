@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-// Checks that public names are made of words that the reader knows: each word of a SQL function, a worker event, a command
-// and a flag is a term of the field, listed in scripts/words.txt, or is explained in docs/glossary.md.
+// Checks that public names are made of words that the reader knows: each word of a SQL function, an option, a worker event, a
+// command and a flag is a term of the field, listed in scripts/words.txt, or is explained in docs/glossary.md.
 //
 //   node scripts/check-words.mjs [ROOT]
 //
@@ -19,7 +19,7 @@ const explained = new Set(
   [...readText("docs/glossary.md").matchAll(/^\| ([^|]+) \|/gm)].flatMap(([, terms]) => wordsOf(terms).map(stem)),
 );
 const known = new Set([...explained, ...listed.map(stem)]);
-const names = [...sqlFunctions(), ...(await workerEvents()), ...(await commandsAndFlags())];
+const names = [...sqlFunctions(), ...(await options()), ...(await workerEvents()), ...(await commandsAndFlags())];
 const used = new Set(names.flatMap(({ name }) => wordsOf(name).map(stem)));
 
 const problems = [];
@@ -62,6 +62,18 @@ function sqlFunctions() {
       where,
     })),
   );
+}
+
+/** Of every table of options that the client and the worker export. */
+async function options() {
+  const modules = [
+    await importBuilt("packages/client/dist/options/index.js"),
+    await importBuilt("packages/worker/dist/options.js"),
+  ];
+  return modules
+    .flatMap((module) => Object.entries(module))
+    .filter(([name]) => name.endsWith("Options"))
+    .flatMap(([where, table]) => Object.keys(table).map((name) => ({ name, where })));
 }
 
 async function workerEvents() {

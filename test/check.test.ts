@@ -99,9 +99,11 @@ describe("the words of public names", () => {
   const sound: Tree = {
     "docs/glossary.md": "| word | meaning |\n|---|---|\n| lease | how long |\n",
     "packages/cli/dist/main.js": program("--retries"),
+    "packages/client/dist/options/index.js": "export const sendOptions = { retryMs: {} };",
+    "packages/worker/dist/options.js": "export const workerOptions = { leaseMs: {} };",
     "packages/worker/dist/events/worker-events.js": "export const workerEventNames = { leaseLost: true };",
     "sql/schema/core/a.sql": "create function retry_send(a int) returns int\n",
-    "scripts/words.txt": "lost\nretry\nsend\n",
+    "scripts/words.txt": "lost\nms\nretry\nsend\n",
     "scripts/check-exceptions.json": JSON.stringify({ words: [] }),
   };
   const words = (files: Tree): string => check("check-words.mjs", { ...sound, ...files });
@@ -118,6 +120,11 @@ describe("the words of public names", () => {
       "sql/schema/core/b.sql: expected fancy_send",
     ],
     [
+      "an option",
+      { "packages/client/dist/options/index.js": "export const sendOptions = { fancyMs: {} };" },
+      "sendOptions: expected fancyMs",
+    ],
+    [
       "an event",
       {
         "packages/worker/dist/events/worker-events.js":
@@ -130,8 +137,8 @@ describe("the words of public names", () => {
   });
 
   test("are listed only where a name has them, in order and once", () => {
-    expect(words({ "scripts/words.txt": "lost\nqueue\nretry\nsend\n" })).toContain('no name has the word "queue"');
-    expect(words({ "scripts/words.txt": "retry\nlost\nsend\n" })).toContain(
+    expect(words({ "scripts/words.txt": "lost\nms\nqueue\nretry\nsend\n" })).toContain('no name has the word "queue"');
+    expect(words({ "scripts/words.txt": "retry\nlost\nms\nsend\n" })).toContain(
       "expected each word once, in the order of sort",
     );
   });
@@ -142,7 +149,7 @@ describe("the words of public names", () => {
       words({
         ...exception,
         "packages/cli/dist/main.js": program("--fancy"),
-        "scripts/words.txt": "lost\nretry\nsend\n",
+        "scripts/words.txt": "lost\nms\nretry\nsend\n",
       }),
     ).toBe("");
     expect(words(exception)).toContain("expected an unknown word in --fancy, found none. Remove the exception");
