@@ -124,7 +124,9 @@ function readerOf(name: string, { check }: Declared, isChecked: boolean): (text:
     const value = parse(text);
     const problem = isChecked ? check(name, value) : undefined;
     if (problem === undefined) return value;
-    throw new InvalidArgumentError(`Expected ${inDurations(problem).replace(/^expected `\w+` (to be )?/, "")}.`);
+    throw new InvalidArgumentError(
+      `Expected ${inDurations(problem).replace(/^expected `\w+` (to be |to have )?/, "")}.`,
+    );
   };
 }
 

@@ -116,7 +116,7 @@ test.each([
 
 test.each([
   ["--concurrency", "0", "Expected an integer from 1 to 10000"],
-  ["--consumer", "", "Expected a name of 1 to 57 bytes"],
+  ["--consumer", "", "Expected 1 to 57 bytes"],
 ])("an option out of range is told by its name, not by that of a task: %s %j", async (option, value, message) => {
   const { code, err } = await refused(folder.path, option, value);
   expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(new RegExp(`option '${option} .*${message}`)) });
