@@ -1,3 +1,4 @@
+import type pg from "pg";
 import type { Adapter, Receive, System, Workload } from "./adapter.ts";
 import { dueOf } from "../load/payload.ts";
 import { insertingBy, pulled } from "./support/pulled.ts";
@@ -53,11 +54,28 @@ export const skipLocked: System = {
   segments: null,
   async open(workload) {
     await workload.admin.query(schema);
-    return pulled(workload, insertingBy(insert), consumer);
+    return pulled(workload, insertingBy(insert), (given) => consumer(given, together));
   },
 };
 
-async function consumer(workload: Workload): Promise<Receive> {
+/** Deletes claimed rows; how many there were. */
+type Finish = (client: pg.Client, ids: string[]) => Promise<number>;
+
+const together: Finish = async (client, ids) => {
+  const { rowCount } = await client.query({ name: "finish", text: finish, values: [ids] });
+  return rowCount ?? 0;
+};
+
+const oneByOne: Finish = async (client, ids) => {
+  let deleted = 0;
+  for (const id of ids) {
+    const { rowCount } = await client.query({ name: "finish", text: finishOne, values: [id] });
+    deleted += rowCount ?? 0;
+  }
+  return deleted;
+};
+
+async function consumer(workload: Workload, finishRows: Finish): Promise<Receive> {
   const claiming = await workload.connect("consumer claim", { synchronousCommit: "off" });
   const finishing = await workload.connect("consumer finish");
   await Promise.all([claiming, finishing].map(steadyPlans));
@@ -68,11 +86,26 @@ async function consumer(workload: Workload): Promise<Receive> {
     );
     if (rows.length === 0) return 0;
     for (const [, payload] of rows) workload.tally.received(dueOf(payload));
-    const finished = await finishing.query({ name: "finish", text: finish, values: [rows.map(([id]) => id)] });
-    workload.tally.finished(finished.rowCount ?? 0);
+    const ids = rows.map(([id]) => id);
+    workload.tally.finished(await finishRows(finishing, ids));
     return rows.length;
   };
 }
+
+const finishOne = "delete from skip_locked.job where id = $1::bigint";
+
+/** The same with the DELETE of PgQue's script, which is called once a row. */
+export const skipLockedRows: System = {
+  ...skipLocked,
+  name: "skip-locked-rows",
+  summary:
+    "skip-locked, whose DELETE finishes one row at a time, here each in a transaction of its own. One row at a time is what the script deletes in " +
+    "PgQue's xmin-horizon benchmark (NikolayS/PgQue #80), which is described as INSERT, UPDATE, DELETE",
+  async open(workload) {
+    await workload.admin.query(schema);
+    return pulled(workload, insertingBy(insert), (given) => consumer(given, oneByOne));
+  },
+};
 
 const deleteSchema = `
   create schema skip_locked_delete;
@@ -130,7 +163,7 @@ async function deletingConsumer(workload: Workload): Promise<Receive> {
 }
 
 export const adapter: Adapter = {
-  load: [skipLocked, skipLockedDelete],
+  load: [skipLocked, skipLockedRows, skipLockedDelete],
   pick: [
     {
       name: "skip-locked",
