@@ -1,4 +1,5 @@
 import Table from "cli-table3";
+import type { TableBlock } from "./document.ts";
 
 // No lines: rows that belong together are to be read together, an empty one sets groups apart.
 const noLines = ["top", "bottom", "mid"].flatMap((line) => [line, `${line}-mid`, `${line}-left`, `${line}-right`]);
@@ -12,4 +13,12 @@ export function plainTable(head: string[], textColumns: number): Table.Table {
     style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
     chars: { ...chars, middle: "  " },
   });
+}
+
+/** A report's table in a terminal. */
+export function tableText({ heads, rows, textColumns }: TableBlock): string {
+  const table = plainTable(heads, textColumns);
+  for (const { cells, absence } of rows)
+    table.push(absence === null ? cells : [...cells, { colSpan: heads.length - textColumns, content: absence }]);
+  return table.toString();
 }

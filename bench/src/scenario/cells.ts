@@ -1,17 +1,95 @@
 import { turned } from "./turned.ts";
 import { whyNot } from "./not-run.ts";
+import { quotient } from "../measure/quotient.ts";
+import { reportedSettings } from "../report/reported-settings.ts";
+import type { ReportedSettings, ResultsHead, Spread } from "../report/results.ts";
+import type { MeasuredRow } from "../report/rows-table.ts";
+import { spreadOf } from "../report/summary.ts";
+import type { Server, ServerSettings } from "../server.ts";
 import type { StepContext } from "./scenario.ts";
 
 /** A cell that was planned: its figures, or why there are none. */
 export type Cell<Plan, Figures> = Plan & {
+  /** Of the server, as in "17.10". */
   postgres: string;
+  /** Null when there is an error, or it was not run. */
   figures: Figures | null;
+  /** Why it was not run: something that it needs is not installed. */
   notRun: string | null;
+  /** Why there are no figures though it was run. */
   error: string | null;
 };
 
+/** One system, before it is measured. */
+export interface SystemPlan {
+  system: string;
+  /** From 1. */
+  repeat: number;
+}
+
+/** The results of a scenario of single cells. */
+export interface CellResults<Settings, Measured> extends ResultsHead {
+  settings: ReportedSettings<Settings>;
+  cells: Measured[];
+  /** True when it was stopped before all cells were run. */
+  interrupted: boolean;
+}
+
+/** Before anything is measured. */
+export function emptyResults<
+  Settings extends ServerSettings & { quick: boolean; resultsFolder: string | null },
+  Measured,
+>(head: ResultsHead, settings: Settings, server: Server): CellResults<Settings, Measured> {
+  return {
+    ...head,
+    settings: reportedSettings(settings, settings.quick, server),
+    cells: [],
+    interrupted: false,
+  };
+}
+
+export function keepCell<Measured>({ cells }: { cells: Measured[] }, measured: Measured): void {
+  cells.push(measured);
+}
+
+/** Whether something has no figures although it was run. */
+export const someFailed = ({ cells }: { cells: { error: string | null }[] }): boolean =>
+  cells.some(({ error }) => error !== null);
+
+/** All repeats of one cell: the figures of those that have them, and why the others have none. */
+export interface FiguresRow<Figures> extends MeasuredRow {
+  measured: Figures[];
+}
+
+/** Null without any cell. */
+export function rowOf<Figures>(
+  cells: { figures: Figures | null; error: string | null; notRun: string | null }[],
+): FiguresRow<Figures> | null {
+  if (cells.length === 0) return null;
+  return {
+    measured: cells.flatMap(({ figures }) => figures ?? []),
+    errors: cells.flatMap(({ error }) => error ?? []),
+    notRun: cells.flatMap(({ notRun }) => notRun ?? []),
+  };
+}
+
+/** Within each repeat: a figure of one over that of the other. */
+export function ratioOf<Figures>(
+  numerators: { repeat: number; figures: Figures | null }[],
+  denominators: { repeat: number; figures: Figures | null }[],
+  figure: (figures: Figures) => number | null | undefined,
+): Spread | null {
+  const value = (figures: Figures | null | undefined): number | null =>
+    figures === null || figures === undefined ? null : (figure(figures) ?? null);
+  return spreadOf(
+    denominators.map(({ repeat, figures }) =>
+      quotient(value(numerators.find((cell) => cell.repeat === repeat)?.figures), value(figures)),
+    ),
+  );
+}
+
 /** Every system in each repeat; who comes first changes from repeat to repeat. */
-export function systemsInTurn({ systems, repeat }: { systems: string[]; repeat: number }) {
+export function systemsInTurn({ systems, repeat }: { systems: string[]; repeat: number }): SystemPlan[] {
   return Array.from({ length: repeat }, (_, n) =>
     turned(systems, n).map((system) => ({ system, repeat: n + 1 })),
   ).flat();
