@@ -33,9 +33,7 @@ export { runCompare } from "./compare/compare.ts";
 export type { CompareOptions } from "./compare/compare-settings.ts";
 export type { CompareCell, CompareFigures, CompareResults } from "./compare/compare-results.ts";
 
-export { runPick } from "./pick/pick.ts";
-export type { PickOptions } from "./pick/pick-settings.ts";
-export type { PickCell, PickFigures, PickResults } from "./pick/pick-results.ts";
+export { runPick, type PickCell, type PickFigures, type PickOptions, type PickResults } from "./scenarios/pick.ts";
 
 export { runSoak } from "./soak/soak.ts";
 export type { SoakOptions } from "./soak/soak-settings.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runPick } from "#src/pick/pick";
+import { runPick } from "#src/scenarios/pick";
 import { runBench } from "#src/xmin/xmin";
 
 let folder: string;

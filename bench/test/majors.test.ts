@@ -1,6 +1,6 @@
 import type { Major } from "@pgque/postgres";
 import { expect, test } from "vitest";
-import { resolvePickSettings } from "#src/pick/pick-settings";
+import { resolvePickSettings } from "#src/scenarios/pick";
 import { heading, list, paragraph, type Block, type TableBlock } from "#src/report/document";
 import { htmlPage } from "#src/report/html/page";
 import { documentOfMajors } from "#src/report/majors-document";

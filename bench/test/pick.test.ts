@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { BenchOptionError } from "#src/option";
-import { outOfOrder } from "#src/pick/pick-cell";
-import { resolvePickSettings, type PickOptions } from "#src/pick/pick-settings";
+import { outOfOrder, resolvePickSettings, type PickOptions } from "#src/scenarios/pick";
 
 const of = (...priorities: number[]): { priority: number }[] => priorities.map((priority) => ({ priority }));
 

@@ -1,0 +1,220 @@
+import { createHash } from "node:crypto";
+import type { Job, Picker } from "../adapters/adapter.ts";
+import { named, pickerNames, pickers } from "../adapters/registry.ts";
+import { openDatabase } from "../database.ts";
+import { CpuUse } from "../measure/cpu-use.ts";
+import { ServerCpu } from "../measure/server-cpu.ts";
+import { cpuMs } from "../report/cpu-ms.ts";
+import { described } from "../report/document.ts";
+import { ratio, spread, whole } from "../report/format.ts";
+import type { Spread } from "../report/results.ts";
+import { reportRows, type Column } from "../report/rows-table.ts";
+import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../report/scenario-report.ts";
+import {
+  emptyResults,
+  keepCell,
+  measuredCell,
+  ratioOf,
+  rowOf,
+  someFailed,
+  systemsInTurn,
+  type Cell,
+  type CellResults,
+  type FiguresRow,
+  type SystemPlan,
+} from "../scenario/cells.ts";
+import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../scenario/options.ts";
+import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
+import type { Scenario, StepContext } from "../scenario/scenario.ts";
+import { outcomeText, repeatText } from "../scenario/texts.ts";
+
+const options = {
+  jobs: integerOption("jobs", [1, 10_000_000], 10_000, 2000),
+  /** Each with a connection of its own, or two. */
+  workers: integerOption("workers", [1, 100], 8),
+  systems: namesOption("systems", pickerNames),
+  /** Of each cell. */
+  repeat: integerOption("repeat", [1, 100], 5, 1),
+};
+
+/** What a user of the scenario `pick` may choose. */
+export type PickOptions = OptionsOf<typeof options>;
+
+type PickSettings = SettingsOf<typeof options> & { synchronousCommit: "on" | "off"; autovacuumNaptimeSeconds: number };
+
+/** Throws a BenchOptionError for the first option that cannot be used. */
+export function resolvePickSettings(given: PickOptions): PickSettings {
+  return { ...settingsOf(options, given), synchronousCommit: "on", autovacuumNaptimeSeconds: 10 };
+}
+
+/** What was measured. Null: could not be. */
+export interface PickFigures {
+  /** Until every job was done, by any of the workers. */
+  seconds: number;
+  /** Of all of PostgreSQL's processes. */
+  serverCpuSeconds: number | null;
+  /** Of the process of the workers. */
+  clientCpuSeconds: number;
+  /** Jobs that were begun while more of a higher priority were left than the other workers could have in flight: 0 in perfect order. */
+  outOfOrder: number | null;
+}
+
+export type PickCell = Cell<SystemPlan, PickFigures>;
+export type PickResults = CellResults<PickSettings, PickCell>;
+
+/** The slowest, before anything is known: a guess that the first cells correct. */
+const jobsPerSecond = 700;
+const overheadSeconds = 2;
+
+const pick: Scenario<PickOptions, PickSettings, SystemPlan, PickCell, PickResults> = {
+  name: "pick",
+  resolve: resolvePickSettings,
+  results: emptyResults,
+  plan: systemsInTurn,
+  measure: (plan, context) => measuredCell(plan, context, () => measurePick(plan.system, context)),
+  keep: keepCell,
+  ...reporting(pickReport),
+  failed: someFailed,
+  headline: ({ settings }) =>
+    `${settings.systems.join(", ")}; ${whole(settings.jobs)} jobs, ${settings.workers} workers, ${settings.repeat} repeat(s)`,
+  stepSeconds: ({ jobs }) => jobs / jobsPerSecond + overheadSeconds,
+  stepText: ({ system, repeat }) => `${system}${repeatText(repeat)}`,
+  measuredText: (cell) => outcomeText(cell, ({ seconds }) => `${seconds.toFixed(1)} s`),
+};
+
+/** Has workers do jobs by priority, one at a time, as often as asked. See runScenario. */
+export function runPick(given: PickOptions, hooks: RunHooks = {}): Promise<Run<PickResults>> {
+  return runScenario(pick, given, hooks);
+}
+
+/** Priorities that jobs have, 0 to 9. */
+const priorities = 10;
+
+/** Workers do all the jobs that were there at the start. Throws when a job was done twice or never. */
+export async function measurePick(
+  system: string,
+  { server, settings, signal, note }: StepContext<PickSettings>,
+): Promise<PickFigures> {
+  const picker = named(pickers, system);
+  const database = await openDatabase(server, settings.synchronousCommit);
+  try {
+    const admin = await database.connect("admin");
+    const site = { admin, connect: database.connect };
+    note("set-up");
+    const jobs = Array.from({ length: settings.jobs }, (_, number): Job => ({ number, priority: hashed(number) }));
+    await picker.prepare(
+      site,
+      jobs.map((job) => ({ priority: job.priority, payload: JSON.stringify(job) })),
+    );
+    const done: Job[] = [];
+    const work = (payload: string): void => {
+      createHash("md5").update(payload).digest();
+      done.push(JSON.parse(payload) as Job);
+    };
+    const workers = await Promise.all(
+      Array.from({ length: picker.connections ?? settings.workers }, () => picker.worker(site, work)),
+    );
+    await server.checkpoint();
+    note("work");
+    const cpu = await CpuUse.start(await ServerCpu.of(admin));
+    const startMs = performance.now();
+    await Promise.all(
+      workers.map(async (next) => {
+        while (await next()) signal.throwIfAborted();
+      }),
+    );
+    const seconds = (performance.now() - startMs) / 1000;
+    const { serverCpuSeconds, harnessCpuSeconds } = await cpu.used();
+    if (done.length !== jobs.length || new Set(done.map(({ number }) => number)).size !== jobs.length)
+      throw new Error(`expected each of ${jobs.length} jobs to be done once, got: ${done.length} done`);
+    return {
+      seconds,
+      serverCpuSeconds,
+      clientCpuSeconds: harnessCpuSeconds,
+      outOfOrder: picker.ordered === false ? null : outOfOrder(done, settings.workers),
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+/** The same priorities in every cell, spread as by chance. */
+function hashed(number: number): number {
+  return createHash("md5").update(String(number)).digest().readUInt32BE() % priorities;
+}
+
+/** How many jobs were begun while more of a higher priority were left than the other workers could have had in hand. */
+export function outOfOrder(done: Pick<Job, "priority">[], workers: number): number {
+  const left = Array.from({ length: priorities }, () => 0);
+  let count = 0;
+  for (const { priority } of done.toReversed()) {
+    const higher = left.slice(priority + 1).reduce((sum, of) => sum + of, 0);
+    if (higher >= workers) count += 1;
+    left[priority] = (left[priority] ?? 0) + 1;
+  }
+  return count;
+}
+
+/** All repeats of one picker. */
+interface PickRow extends FiguresRow<PickFigures> {
+  picker: Picker;
+  jobs: number;
+  /** Within each repeat: the seconds of skip-locked over this one's. */
+  ratio: Spread | null;
+}
+
+/** The others are compared with it. */
+const reference = "skip-locked";
+
+/** In the order of the settings. */
+function pickRows({ cells, settings }: PickResults): PickRow[] {
+  const of = (name: string): PickCell[] => cells.filter(({ system }) => system === name);
+  return settings.systems.flatMap((name): PickRow[] => {
+    const row = rowOf(of(name));
+    if (row === null) return [];
+    const compared = ratioOf(of(reference), of(name), ({ seconds }) => seconds);
+    return [{ ...row, picker: named(pickers, name), jobs: settings.jobs, ratio: compared }];
+  });
+}
+
+const figure = figureOf<PickFigures>();
+const inSeconds = (value: number): string => `${value.toFixed(1)} s`;
+const perThousand = (cpuSeconds: number | null, { jobs }: PickRow): number | null =>
+  cpuSeconds === null ? null : (cpuSeconds * 1000) / jobs;
+
+const columns: Column<PickRow>[] = [
+  { head: "system", cell: ({ picker }) => picker.name },
+  { head: "all jobs in", cell: figure(({ seconds }) => seconds, inSeconds) },
+  {
+    head: "published",
+    cell: ({ picker }) => (picker.publishedSeconds === undefined ? "" : inSeconds(picker.publishedSeconds)),
+  },
+  { head: "jobs/s", cell: figure(({ seconds }, { jobs }: PickRow) => jobs / seconds, whole) },
+  { head: `${reference} / this`, cell: (row) => (row.picker.name === reference ? "" : spread(row.ratio, ratio)) },
+  { head: "server CPU / 1,000", cell: figure((of, row: PickRow) => perThousand(of.serverCpuSeconds, row), cpuMs) },
+  { head: "worker CPU / 1,000", cell: figure((of, row: PickRow) => perThousand(of.clientCpuSeconds, row), cpuMs) },
+  { head: "out of order", cell: figure(({ outOfOrder: count }) => count, whole) },
+];
+
+function pickReport(results: PickResults): ScenarioReport {
+  const rows = pickRows(results);
+  const { jobs, workers, repeat, synchronousCommit } = results.settings;
+  return {
+    caveats: caveatsOf(
+      results,
+      "few jobs, and once.",
+      "The workers share the cores with the server: compare ratios, not seconds.",
+    ),
+    table: reportRows("How long all jobs take", columns, rows, 1),
+    more: [
+      '*Published*: what depesz measured in "What is SKIP LOCKED for in PostgreSQL 9.5" (2016) for 10,000 jobs and eight workers, on a machine of his and with a program of his: it says how one way compares with the other there, and no more. *pgque* receives one message at a time here, and receives of one consumer wait for one another; *pgque-batch* is how it is meant to be used. *Out of order*: jobs that were begun while more of a higher priority were left than the other workers could have had in hand.',
+    ],
+    systems: rows.map(({ picker }) => described(picker)),
+    settings: [
+      `${jobs} jobs of priority 0 to 9, all there at the start, then VACUUM, ANALYZE and a checkpoint; ${workers} workers, each picks the job with the highest priority, computes the MD5 of its payload and finishes it, until none is left`,
+      `each cell in a fresh database, systems in turn, ${repeat} repeat(s); who comes first changes from repeat to repeat`,
+      "a cell counts only when every job was done once",
+      `synchronous_commit ${synchronousCommit}, unless a system's line says otherwise`,
+    ],
+  };
+}
