@@ -3,6 +3,8 @@
 create function write_queue_function(name text, arguments text, result text, settings text, body text) returns void
 language plpgsql
 set search_path from current
+-- the first call parses the body, so that creating a queue need not
+set check_function_bodies = off
 as $generate$
 begin
   execute render($ddl$
