@@ -22,8 +22,16 @@ export const pgqSettings = [
   tunedSetting,
 ];
 
-/** A database into whose schema (`pgq`, or another with the same functions) the SQL was installed. */
-export async function openPgq(workload: Workload, schema: "pgq" | "pgque"): Promise<RunningSystem> {
+/**
+ * A database into whose schema (`pgq`, or another with the same functions) the SQL was installed.
+ *
+ * @param sendMany sends `$1`, an array of texts
+ */
+export async function openPgq(
+  workload: Workload,
+  schema: "pgq" | "pgque",
+  sendMany = insertEvents(schema),
+): Promise<RunningSystem> {
   const { admin, rotation, producers, batch } = workload;
   await admin.query(`select ${schema}.create_queue($1)`, [queue]);
   const settings = {
@@ -36,9 +44,7 @@ export async function openPgq(workload: Workload, schema: "pgq" | "pgque"): Prom
   }
   await admin.query(`select ${schema}.register_consumer($1, $2)`, [queue, consumerName]);
   await tuneAutovacuum(admin, schema);
-  const produce = insertingBy(
-    `select ${schema}.insert_event('${queue}', 'default', payload) from unnest($1::text[]) as payload`,
-  );
+  const produce = insertingBy(workload.sendBatch > 1 ? sendMany : insertEvents(schema));
   const send = await Promise.all(Array.from({ length: producers }, () => produce(workload)));
   const receive = await reader(workload, schema);
   const daemon = new Daemon(await workload.connect("ticker"), schema);
@@ -49,6 +55,12 @@ export async function openPgq(workload: Workload, schema: "pgq" | "pgque"): Prom
     maintainSeconds: 0.1,
   };
 }
+
+const insertEvents = (schema: string): string =>
+  `select ${schema}.insert_event('${queue}', 'default', payload) from unnest($1::text[]) as payload`;
+
+/** PgQue inserts them as a set. */
+const sendBatch = `select pgque.send_batch('${queue}', 'default', $1::jsonb[])`;
 
 async function reader(workload: Workload, schema: string): Promise<Receive> {
   const { tally } = workload;
@@ -118,6 +130,7 @@ export const pgq: System = {
   summary:
     "PgQ (Skytools) in PL/pgSQL alone, by its SQL functions: insert_event, a ticker, next_batch, get_batch_events, finish_batch; events are only inserted, and truncated by table",
   settings: [
+    "insert_event for each message: PgQ has no function for several",
     "its file pgq_pl_only.sql, which needs no extension, as a service in the cloud has it; it creates the roles pgq_reader, pgq_writer and pgq_admin, which stay on a server that was given",
     ...pgqSettings,
   ],
@@ -133,17 +146,17 @@ export const pgq: System = {
 export const pgqUniversal: System = {
   name: "pgq-universal",
   summary:
-    'PgQue (NikolayS/PgQue), "PgQ Universal Edition": PgQ without its daemon, by the functions that it has of PgQ: insert_event, a ticker, next_batch, get_batch_events, finish_batch',
+    'PgQue (NikolayS/PgQue), "PgQ Universal Edition": PgQ without its daemon: send_batch, a ticker, next_batch, get_batch_events, finish_batch',
   settings: [
     "its file pgque.sql; it creates roles, which stay on a server that was given",
-    "its functions of PgQ's names and not those on top of them, which call these: so both are measured alike",
+    "send_batch for several messages, which inserts them as a set; insert_event for one. Receives by PgQ's functions, which its own call",
     ...pgqSettings,
   ],
   schema: "pgque",
   segments: pgqSegments,
   async open(workload) {
     await installFile(workload, workload.sqlFiles.pgqUniversal, "--pgq-universal-sql");
-    return openPgq(workload, "pgque");
+    return openPgq(workload, "pgque", sendBatch);
   },
 };
 

@@ -1,10 +1,10 @@
 import type { TestDatabase } from "../../../test/support/database.ts";
 import { Tally } from "#src/load/tally";
-import type { System } from "#src/adapters/adapter";
+import type { System, Workload } from "#src/adapters/adapter";
 import { noSqlFiles } from "../delivery.ts";
 
 /** With one producer and one consumer, whose batches are of ten. */
-export async function openSystem(system: System, database: TestDatabase) {
+export async function openSystem(system: System, database: TestDatabase, own: Partial<Workload> = {}) {
   const admin = await database.connect();
   const running = await system.open({
     admin,
@@ -18,6 +18,7 @@ export async function openSystem(system: System, database: TestDatabase) {
     idlePollMs: 5,
     rotation: null,
     sqlFiles: noSqlFiles,
+    ...own,
   });
   return { admin, running };
 }
