@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
+import { freshDatabase } from "../../test/support/database.ts";
 import { degradationCharts } from "#src/degradation/degradation-charts";
 import { mainColumns } from "#src/degradation/degradation-columns";
 import type { DegradationCell, DegradationFigures, DegradationSample } from "#src/degradation/degradation-results";
 import {
   cellSettings,
+  longTransaction,
   resolveDegradationSettings,
   type DegradationOptions,
 } from "#src/degradation/degradation-settings";
@@ -11,6 +13,8 @@ import { degradationCaveats, degradationRows } from "#src/degradation/degradatio
 import { degradedSystems, named } from "#src/adapters/registry";
 import { LockTimes } from "#src/degradation/lock-times";
 import { fellBehind, ranAwayAfter } from "#src/degradation/runaway";
+import type { HorizonContext } from "#src/horizons/horizon";
+import { horizonNamed } from "#src/horizons/registry";
 import { BenchOptionError } from "#src/option";
 import { largeRun } from "./support/large-run.ts";
 
@@ -176,3 +180,22 @@ function run(cells: DegradationCell[], options: DegradationOptions) {
 }
 
 const settingsOf = (...systems: string[]) => run([], { systems }).settings;
+
+test("the long transaction holds a transaction id, as that of the original, which inserts and then idles", async () => {
+  await using database = await freshDatabase();
+  const admin = await database.connect();
+  const context: HorizonContext = {
+    url: database.url,
+    admin,
+    connect: () => database.connect(),
+    systemName: "que",
+    heldSeconds: 1,
+    sent: () => 0,
+  };
+  const holder = await horizonNamed(longTransaction).hold(context);
+  const { rows } = await admin.query(
+    "select state, backend_xid is not null as xid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and xact_start is not null",
+  );
+  expect(rows).toEqual([{ state: "idle in transaction", xid: true }]);
+  await holder.release();
+});

@@ -39,8 +39,8 @@ export interface DegradationSettings extends CommonSettings {
   autovacuumNaptimeSeconds: number;
 }
 
-/** The original holds a session's snapshot. */
-export const longTransaction = "repeatable-read";
+/** The transaction of the original inserts a row and then idles: it holds a transaction id. */
+export const longTransaction = "idle-in-transaction";
 
 const defaultSystems = ["que", "que-patched", "skip-locked", "pgque"];
 
