@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { freshDatabase } from "../../test/support/database.ts";
+import { named, pickers } from "#src/adapters/registry";
 import { BenchOptionError } from "#src/option";
 import { outOfOrder, resolvePickSettings, type PickOptions } from "#src/scenarios/pick";
 
@@ -22,4 +24,22 @@ test.each<[PickOptions, string]>([
 ])("pick, %j is refused in words", (options, message) => {
   expect(() => resolvePickSettings(options)).toThrow(BenchOptionError);
   expect(() => resolvePickSettings(options)).toThrow(message);
+});
+
+test.each(["skip-locked", "advisory-lock"])("%s picks by priority and then by time, whatever the ids", async (name) => {
+  await using database = await freshDatabase();
+  const connect = async () => {
+    const client = await database.connect();
+    await client.query("set search_path = public");
+    return client;
+  };
+  const site = { admin: await connect(), connect };
+  const picker = named(pickers, name);
+  const jobs = ["late", "early", "low"].map((payload) => ({ priority: payload === "low" ? 1 : 2, payload }));
+  await picker.prepare(site, jobs);
+  await site.admin.query("update job set added_on = added_on - interval '1 hour' where payload <> 'late'");
+  const picked: string[] = [];
+  const next = await picker.worker(site, (payload) => picked.push(payload));
+  while (await next());
+  expect(picked).toEqual(["early", "late", "low"]);
 });

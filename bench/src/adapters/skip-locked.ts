@@ -168,10 +168,10 @@ export const adapter: Adapter = {
     {
       name: "skip-locked",
       summary:
-        'one table; SELECT … FOR UPDATE SKIP LOCKED, DELETE. After depesz, "What is SKIP LOCKED for" (2016), in our own wording',
+        'one table; SELECT … FOR UPDATE SKIP LOCKED of the first row by priority and time, DELETE. After depesz, "What is SKIP LOCKED for" (2016), in our own wording',
       settings: tableSettings,
       publishedSeconds: 15.6,
-      ...tableJobs("select id::text, payload from job order by priority desc, job.id limit 1 for update skip locked"),
+      ...tableJobs("select id::text, payload from job order by priority desc, added_on limit 1 for update skip locked"),
     },
   ],
   degradation: [{ name: "skip-locked", system: skipLocked, batch: 1 }],

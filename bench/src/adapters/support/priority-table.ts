@@ -6,15 +6,16 @@ const schema = `
   create table job (
     id bigint generated always as identity primary key,
     priority int not null,
+    added_on timestamptz not null default clock_timestamp(),
     payload text not null
   ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
-  create index on job (priority desc, id);`;
+  create index on job (priority desc, added_on);`;
 
 const insert =
   "insert into job (priority, payload) select * from unnest($1::int[], $2::text[]) as job(priority, payload)";
 
 export const tableSettings = [
-  "index on (priority desc, id): the order in which jobs are picked",
+  "index on (priority desc, added_on): jobs are picked by priority and time, as by depesz",
   "pick, work and DELETE in one transaction: a worker that dies has done nothing",
   "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table: so that nobody can say it was not tuned",
   "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its workers: always the plan a full table gets",
