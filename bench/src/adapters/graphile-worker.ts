@@ -184,6 +184,13 @@ export const sendMany: Sender = {
 
 const target = atLeast(8, ratio);
 
+const batchesOf = (size: number): Settings => ({
+  concurrentJobs,
+  localQueue: { size },
+  completeJobBatchDelay: 0,
+  failJobBatchDelay: 0,
+});
+
 export const adapter: Adapter = {
   load: [underLoad],
   send: [sendMany],
@@ -199,7 +206,16 @@ export const adapter: Adapter = {
         ],
         target,
       },
-      { concurrentJobs: 24, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 },
+      batchesOf(500),
+    ),
+    graphileWorker(
+      {
+        name: "graphile-worker-2000",
+        summary: "the same with the batches of pgque",
+        settings: ["localQueue.size 2000: jobs are fetched 2000 at a time, as pgque receives; the rest is as above"],
+        target,
+      },
+      batchesOf(2000),
     ),
     graphileWorker(
       {

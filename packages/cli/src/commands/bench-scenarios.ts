@@ -134,7 +134,9 @@ export const scenarios: readonly BenchScenario[] = [
       quick("one repeat with 50000 messages"),
       ["--messages <n>", "in each cell (default: 1000000; quick: 50000)", number],
       ["--processes <numbers>", "of workers (default: 1,4)", numbers],
-      systems("of pgque, pgque-default, graphile-worker, graphile-worker-default, pg-boss, bullmq (default: all)"),
+      systems(
+        "of pgque, pgque-default, graphile-worker, graphile-worker-2000, graphile-worker-default, pg-boss, bullmq (default: all)",
+      ),
       repeat(3, 1),
       ["--memory", "sample the memory of a worker process, and say whether it grows"],
       ["--ahead <messages>", "sent before the start, the rest while it runs (default: all; --memory: 500000)", number],
