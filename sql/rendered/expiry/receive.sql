@@ -16,6 +16,7 @@ declare
   consumer_mode text;
   is_paused boolean;
   has_limits boolean;
+  nothing_open boolean;
   position record;
   current_segment smallint;
   started timestamptz;
@@ -53,9 +54,20 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, 372648738588768809));
   if consumer_mode = 'exclusive' then
-    return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
-    if found then
-      return;
+    select b.settled_before = b.batch_no and b.still_open is null
+           and (b.id is null or exists (select from pgque.outcome_1 o where o.segment = b.segment and o.batch_id = b.id and o.final))
+      into nothing_open
+      from pgque.batch_1 b
+     where b.segment = pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1')) and b.consumer_id = of_consumer and b.lane = 0
+     order by b.batch_no desc
+     limit 1;
+    if nothing_open is not true then
+      return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
+      if found then
+        return;
+      end if;
+      -- not when somebody is just finishing one
+      nothing_open := not exists (select from pgque.open_batches(1, of_consumer));
     end if;
   end if;
   if has_limits then
@@ -112,6 +124,10 @@ begin
     current_segment := pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1'));
   end if;
   started := clock_timestamp();
+  if nothing_open then
+    position.settled_before := position.batch_no + 1;
+    position.still_open := null;
+  end if;
 
   for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
     if attempt_no = 2 then

@@ -16,6 +16,7 @@ declare
   consumer_mode text;
   is_paused boolean;
   has_limits boolean;
+  nothing_open boolean;
   position record;
   current_segment smallint;
   started timestamptz;
@@ -53,9 +54,13 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, 372648738588768809));
   if consumer_mode = 'exclusive' then
-    return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
-    if found then
-      return;
+    if nothing_open is not true then
+      return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
+      if found then
+        return;
+      end if;
+      -- not when somebody is just finishing one
+      nothing_open := not exists (select from pgque.open_batches(1, of_consumer));
     end if;
   end if;
   if has_limits then
@@ -157,6 +162,10 @@ begin
       current_segment := pgque.pointer_segment(pg_sequence_last_value('pgque.segment_pointer_1'));
     end if;
     started := clock_timestamp();
+    if nothing_open then
+      position.settled_before := position.batch_no + 1;
+      position.still_open := null;
+    end if;
   
     for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
       if attempt_no = 2 then

@@ -52,7 +52,8 @@ begin
     'late_messages', late_messages(queue_id, lane),
     'window_messages', window_messages(queue_id, lane),
     'append_batch', append_batch(queue_id, lane),
-    'count_expired', count_expired(queue_id, lane)
+    'count_expired', count_expired(queue_id, lane),
+    'nothing_open', case when settings.lane_by is null then nothing_open(queue_id) else '' end
   );
   if by_part then
     holes := holes || jsonb_build_object(
@@ -84,6 +85,7 @@ declare
   consumer_mode text;
   is_paused boolean;
   has_limits boolean;
+  nothing_open boolean;
   position record;
   current_segment smallint;
   started timestamptz;
@@ -121,9 +123,14 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, ${cursor_lock}));
   if consumer_mode = 'exclusive' then
-    return query select * from {schema}.receive_open_batch(${queue}, of_consumer, worker, lease, tells_begun);
-    if found then
-      return;
+    ${nothing_open}
+    if nothing_open is not true then
+      return query select * from {schema}.receive_open_batch(${queue}, of_consumer, worker, lease, tells_begun);
+      if found then
+        return;
+      end if;
+      -- not when somebody is just finishing one
+      nothing_open := not exists (select from {schema}.open_batches(${queue}, of_consumer));
     end if;
   end if;
   if has_limits then
@@ -140,6 +147,21 @@ begin
   );
 end
 $generate$;
+
+-- The statement that finds out, without planning one, that an exclusive consumer has no open batch: its newest row says that all before it are
+-- finished, and its own is. Of a row in the current segment, which is the newest for sure.
+create function nothing_open(queue_id int) returns text
+language sql
+stable
+set search_path from current
+return render($sql$
+select b.settled_before = b.batch_no and b.still_open is null
+       and (b.id is null or exists (select from {schema}.outcome_${queue} o where o.segment = b.segment and o.batch_id = b.id and o.final))
+  into nothing_open
+  from {schema}.batch_${queue} b
+ where b.segment = {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_${queue}')) and b.consumer_id = of_consumer and b.lane = 0
+ order by b.batch_no desc
+ limit 1;$sql$, jsonb_build_object('queue', queue_id));
 
 -- Part of a template: the statements that read the cursor of a consumer in a lane, its newest batch row, from a table of batches. A window is stored
 -- in the row that took it, in the same table.
@@ -173,6 +195,10 @@ return $lane$
     current_segment := {schema}.pointer_segment(pg_sequence_last_value('{schema}.segment_pointer_${queue}'));
   end if;
   started := clock_timestamp();
+  if nothing_open then
+    position.settled_before := position.batch_no + 1;
+    position.still_open := null;
+  end if;
 
   for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
     if attempt_no = 2 then

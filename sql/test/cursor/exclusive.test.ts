@@ -137,3 +137,44 @@ test("a consumer keeps its mode", async () => {
   const { rows } = await a.query("select pgque.subscribe('q', 'c') as is_new");
   expect(rows).toEqual([{ is_new: 0 }]);
 });
+
+test("an exclusive consumer whose batch is acked does not look for open ones, which plans statements", async () => {
+  await a.query("set track_functions = 'all'");
+  await send(a, "one", "two", "three", "four");
+  /** In one transaction: statistics are reported after it. */
+  const looksOf = async (work: () => Promise<void>): Promise<number> => {
+    const calls =
+      "select coalesce(sum(calls), 0)::int as calls from pg_stat_xact_user_functions where funcname = 'open_batches'";
+    await a.query("begin");
+    const before = (await a.query(calls)).rows[0].calls;
+    await work();
+    const after = (await a.query(calls)).rows[0].calls;
+    await a.query("commit");
+    return after - before;
+  };
+  const receiveTwo = async (): Promise<void> => {
+    for (let n = 0; n < 2; n += 1) expect(await ack(a, (await receive(a, "c", 1)).batch)).toBe(1);
+  };
+  expect(await looksOf(receiveTwo)).toBe(0);
+  await receive(a, "c", 1);
+  expect(await looksOf(async () => void (await receive(a, "c", 1))), "it is open").toBeGreaterThan(0);
+  expect(await looksOf(async () => void (await ack(a, (await receive(a, "c", 1)).batch)))).toBeGreaterThan(0);
+  expect(await looksOf(async () => void (await receive(a, "c", 1)))).toBe(0);
+});
+
+test("a consumer with several open batches that becomes exclusive gets each of them again before what is new", async () => {
+  await a.query(`select pgque.subscribe('q', 's', '{"mode": "shared"}')`);
+  await send(a, "one", "two", "three", "four");
+  const [first, second, third] = [await receive(a, "s", 1), await receive(b, "s", 1), await receive(a, "s", 1)];
+  expect(await ack(a, third.batch)).toBe(1);
+  await a.query("update pgque.consumer set mode = 'exclusive' where name = 's'");
+  for (const open of [first, second]) {
+    expect(await receive(b, "s")).toEqual(open);
+    // an ack that is not committed finishes nothing for others
+    await a.query("begin");
+    await ack(a, open.batch);
+    expect(await receive(b, "s")).toEqual(open);
+    await a.query("commit");
+  }
+  expect((await receive(b, "s")).payloads).toEqual(["four"]);
+});
