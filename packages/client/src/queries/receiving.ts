@@ -116,6 +116,8 @@ export interface Outcomes {
 }
 
 export function settle(db: Connection, batchId: string, outcomes: Outcomes, signal?: AbortSignal): Promise<boolean> {
+  // everything is done, as nearly always: ack has a function of the queue's own, and takes half as long
+  if (Object.values(outcomes).every(({ length }: readonly unknown[]) => length === 0)) return ack(db, batchId, signal);
   return db.flag(
     (s) => `
       select ${s}.settle(batch_id => $1::text::bigint,
