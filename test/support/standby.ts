@@ -13,11 +13,11 @@ export interface StandbySlot {
 export async function holdBySlot(url: string, admin: Client): Promise<StandbySlot> {
   await admin.query("select pg_create_physical_replication_slot('standby', true)");
   const stream = await streamFrom(url, admin, "SLOT standby");
-  await until(
-    async () =>
-      (await admin.query("select xmin from pg_replication_slots where slot_name = 'standby'")).rows[0].xmin !== null,
-    "the slot has an xmin",
-  );
+  await until(async () => {
+    stream.report();
+    const { rows } = await admin.query("select xmin from pg_replication_slots where slot_name = 'standby'");
+    return rows[0].xmin !== null;
+  }, "the slot has an xmin");
   const leave = async () => {
     stream.destroy();
     const active = "select from pg_replication_slots where slot_name = 'standby' and active";
@@ -36,7 +36,10 @@ export async function holdBySlot(url: string, admin: Client): Promise<StandbySlo
 export async function holdByFeedback(url: string, admin: Client): Promise<{ leave(): Promise<void> }> {
   const stream = await streamFrom(url, admin, "");
   const held = "select from pg_stat_replication where backend_xmin is not null";
-  await until(async () => (await admin.query(held)).rowCount === 1, "the sender has an xmin");
+  await until(async () => {
+    stream.report();
+    return (await admin.query(held)).rowCount === 1;
+  }, "the sender has an xmin");
   return {
     async leave() {
       stream.destroy();
@@ -48,8 +51,8 @@ export async function holdByFeedback(url: string, admin: Client): Promise<{ leav
   };
 }
 
-/** Begins to stream and sends one feedback. Returns what to destroy for it to end. */
-async function streamFrom(url: string, admin: Client, slot: string): Promise<Connection["stream"]> {
+/** Begins to stream. `report` sends one feedback, always the same. A server that is just beginning to stream may overlook it. */
+async function streamFrom(url: string, admin: Client, slot: string): Promise<{ report(): void; destroy(): void }> {
   const { rows } = await admin.query(
     "select pg_current_wal_lsn()::text as lsn, pg_snapshot_xmin(pg_current_snapshot())::text as xmin",
   );
@@ -62,8 +65,10 @@ async function streamFrom(url: string, admin: Client, slot: string): Promise<Con
   // it ends with the connection alone, or did not begin
   stream.catch(() => undefined);
   await Promise.race([streaming, stream]);
-  connection.sendCopyFromChunk(feedback(BigInt(rows[0].xmin)));
-  return connection.stream;
+  return {
+    report: () => connection.sendCopyFromChunk(feedback(BigInt(rows[0].xmin))),
+    destroy: () => void connection.stream.destroy(),
+  };
 }
 
 /** The message with which a standby says what it needs: time, xmin and its epoch, catalog xmin and its epoch. */
