@@ -53,7 +53,7 @@ begin
     'window_messages', window_messages(queue_id, lane),
     'append_batch', append_batch(queue_id, lane),
     'count_expired', count_expired(queue_id, lane),
-    'nothing_open', case when settings.lane_by is null then nothing_open(queue_id) else '' end
+    'find_open_batch', case when settings.lane_by is null then find_open_batch(queue_id) else '' end
   );
   if by_part then
     holes := holes || jsonb_build_object(
@@ -123,7 +123,7 @@ begin
   end if;
   perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, ${cursor_lock}));
   if consumer_mode = 'exclusive' then
-    ${nothing_open}
+    ${find_open_batch}
     if nothing_open is not true then
       return query select * from {schema}.receive_open_batch(${queue}, of_consumer, worker, lease, tells_begun);
       if found then
@@ -150,7 +150,7 @@ $generate$;
 
 -- The statement that finds out, without planning one, that an exclusive consumer has no open batch: its newest row says that all before it are
 -- finished, and its own is. Of a row in the current segment, which is the newest for sure.
-create function nothing_open(queue_id int) returns text
+create function find_open_batch(queue_id int) returns text
 language sql
 stable
 set search_path from current
