@@ -28,7 +28,8 @@ export async function startRedis(changes: Record<string, string>): Promise<Redis
   const port = await freePort();
   const settings = { port: String(port), bind: host, dir: folder, ...changes };
   const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value]);
-  const child = spawn("redis-server", args, { stdio: ["ignore", "pipe", "ignore"] });
+  // In a session of its own: Ctrl-C in a terminal ends the run, which ends the server.
+  const child = spawn("redis-server", args, { detached: true, stdio: ["ignore", "pipe", "ignore"] });
   const exited = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const stop = async (): Promise<void> => {
     // what it holds is not wanted any more
