@@ -1,9 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 import { ownServer, type OwnServer } from "../../test/support/database.ts";
 import { until } from "../../test/support/until.ts";
-import { holdAdvancing, type AdvancingHolder } from "#src/horizons/advancing-feedback";
-import { FeedbackAges } from "#src/horizons/feedback-ages";
-import { nextIntervalMs } from "#src/horizons/feedback-interval";
+import { holdAdvancing, type AdvancingHolder, FeedbackAges, nextIntervalMs } from "#src/horizons/advancing-feedback";
 import { nothingIsLeft, siteOn, vacuumedAway, type Site } from "./support/site.ts";
 
 let server: OwnServer;

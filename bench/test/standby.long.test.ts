@@ -9,7 +9,7 @@ import { ownServer } from "../../test/support/database.ts";
 import { testSettings } from "../../test/support/server.ts";
 import { until } from "../../test/support/until.ts";
 import { heldFrom } from "#src/horizons/held";
-import { lookAtSlot } from "#src/horizons/slots";
+import { lookAtSlot } from "#src/horizons/cluster";
 import { standbyFeedback } from "#src/horizons/standby-feedback";
 import { siteOn, vacuumedAway, type Site } from "./support/site.ts";
 

@@ -1,4 +1,15 @@
-import { until } from "./until.ts";
+import { setTimeout as sleep } from "node:timers/promises";
+
+const withinMs = 60_000;
+
+/** Waits until another session sees it; throws `otherwise` when a minute was not enough. */
+export async function until(seen: () => Promise<boolean>, otherwise: string): Promise<void> {
+  const deadline = performance.now() + withinMs;
+  while (!(await seen())) {
+    if (performance.now() > deadline) throw new Error(`${otherwise}, after ${withinMs / 1000} s`);
+    await sleep(20);
+  }
+}
 
 /** What one look at a holder finds. */
 export interface Look {
@@ -37,4 +48,20 @@ export async function heldFrom(who: string, look: () => Promise<Look | undefined
     },
     gone: () => until(async () => !(await look())?.xmin, `${who} still holds though it was let go`),
   };
+}
+
+/** Slots and prepared transactions outlive a cell: what was held is let go whatever happens, and what happened first is what is told. */
+export async function whileHeld<H extends { release(): Promise<void> }, T>(
+  holder: H,
+  work: (holder: H) => Promise<T>,
+): Promise<T> {
+  let result: T;
+  try {
+    result = await work(holder);
+  } catch (error) {
+    await holder.release().catch(() => undefined);
+    throw error;
+  }
+  await holder.release();
+  return result;
 }

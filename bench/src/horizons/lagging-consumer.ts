@@ -2,7 +2,7 @@ import type pg from "pg";
 import { NotRun } from "../scenario/not-run.ts";
 import { queue } from "../adapters/support/pgque-queue.ts";
 import type { Horizon } from "./horizon.ts";
-import { unheldFrom } from "./unheld.ts";
+import { unheldFrom } from "./oldest-holder.ts";
 
 /** A consumer that takes nothing, in the words of one system. */
 interface Laggard {

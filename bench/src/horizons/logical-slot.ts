@@ -1,9 +1,8 @@
 import type pg from "pg";
 import { heldFrom } from "./held.ts";
 import type { Horizon } from "./horizon.ts";
-import { needsSlot, uniqueName } from "./needs.ts";
-import { lookAtSlot, retainedWalBytes } from "./slots.ts";
-import { unheldFrom } from "./unheld.ts";
+import { needsSlot, uniqueName, lookAtSlot, retainedWalBytes } from "./cluster.ts";
+import { unheldFrom } from "./oldest-holder.ts";
 
 /**
  * What a CDC connector leaves behind that is switched off. It holds the system catalogs and the WAL, and not the tables: the null result

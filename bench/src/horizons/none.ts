@@ -1,5 +1,5 @@
 import type { Horizon } from "./horizon.ts";
-import { unheldFrom } from "./unheld.ts";
+import { unheldFrom } from "./oldest-holder.ts";
 
 /** Nothing is held; and proves it, since a forgotten transaction elsewhere would make the comparison worthless. */
 export const none: Horizon = {

@@ -1,6 +1,6 @@
 import { heldFrom, type Look } from "./held.ts";
 import type { Horizon, HorizonContext } from "./horizon.ts";
-import { atLeastOne, needsSetting, uniqueName } from "./needs.ts";
+import { atLeastOne, needsSetting, uniqueName } from "./cluster.ts";
 
 const look = `
   select prepared::text as identity, transaction::text as xmin, age(transaction) as age

@@ -1,10 +1,8 @@
 import type pg from "pg";
 import { NotRun } from "../scenario/not-run.ts";
-import { heldFrom } from "./held.ts";
+import { heldFrom, until } from "./held.ts";
 import type { Horizon } from "./horizon.ts";
-import { needsSlot, uniqueName } from "./needs.ts";
-import { lookAtSlot } from "./slots.ts";
-import { until } from "./until.ts";
+import { needsSlot, uniqueName, lookAtSlot } from "./cluster.ts";
 
 const firstMajor = 19;
 

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { nextTransactionId, oldestHolderOf } from "../horizons/age.ts";
+import { nextTransactionId, oldestHolderOf } from "../horizons/oldest-holder.ts";
 import type { Tally } from "../load/tally.ts";
 import { Latencies } from "./histogram.ts";
 import { reclaimedBetween } from "./reclaimed.ts";

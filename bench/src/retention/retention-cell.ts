@@ -1,8 +1,11 @@
-import { holdAdvancing } from "../horizons/advancing-feedback.ts";
-import type { AdvancingProof } from "../horizons/feedback-ages.ts";
-import { firstIntervalMs, type FeedbackInterval } from "../horizons/feedback-interval.ts";
+import {
+  holdAdvancing,
+  type AdvancingProof,
+  firstIntervalMs,
+  type FeedbackInterval,
+} from "../horizons/advancing-feedback.ts";
 import { none } from "../horizons/none.ts";
-import { whileHeld } from "../horizons/while-held.ts";
+import { whileHeld } from "../horizons/held.ts";
 import { Background } from "../load/background.ts";
 import { withPushed } from "../load/load.ts";
 import { MessageBooks } from "../load/message-books.ts";

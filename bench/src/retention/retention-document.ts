@@ -1,4 +1,4 @@
-import { dynamicMs } from "../horizons/feedback-interval.ts";
+import { dynamicMs } from "../horizons/advancing-feedback.ts";
 import { systemNamed } from "../adapters/registry.ts";
 import { closing } from "../report/closing.ts";
 import { described, heading, paragraph, prose, titleOf, type Document } from "../report/document.ts";

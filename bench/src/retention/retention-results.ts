@@ -1,4 +1,4 @@
-import type { AdvancingProof } from "../horizons/feedback-ages.ts";
+import type { AdvancingProof } from "../horizons/advancing-feedback.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
 import type { ReportedSettings, ResultsHead } from "../report/results.ts";
 import type { RetentionSettings } from "./retention-settings.ts";

@@ -1,5 +1,5 @@
 import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
-import type { FeedbackInterval } from "../horizons/feedback-interval.ts";
+import type { FeedbackInterval } from "../horizons/advancing-feedback.ts";
 import { payloadBytesMin } from "../load/payload.ts";
 import { BenchOptionError, integer, names } from "../option.ts";
 import { systemNames } from "../adapters/registry.ts";

@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { until } from "../horizons/until.ts";
+import { until } from "../horizons/held.ts";
 import { Child } from "../processes/child.ts";
 import type { TpcbMethods, TpcbRun } from "./tpcb-process.ts";
 import {

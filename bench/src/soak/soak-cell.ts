@@ -3,7 +3,7 @@ import { systemNamed } from "../adapters/registry.ts";
 import { horizonNamed } from "../horizons/registry.ts";
 import type { CellPlan } from "../xmin/xmin-results.ts";
 import { bytes, clock, ms, whole } from "../report/format.ts";
-import { whileHeld } from "../horizons/while-held.ts";
+import { whileHeld } from "../horizons/held.ts";
 import { drain } from "../load/drain.ts";
 import { withPushed, type DriveResult } from "../load/load.ts";
 import { openLoop } from "../load/open-loop.ts";

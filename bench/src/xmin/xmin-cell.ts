@@ -1,5 +1,5 @@
 import type { Holder, Horizon, Proof } from "../horizons/horizon.ts";
-import { whileHeld } from "../horizons/while-held.ts";
+import { whileHeld } from "../horizons/held.ts";
 import { closedLoop } from "../load/closed-loop.ts";
 import { drain } from "../load/drain.ts";
 import { withPushed, type Drive, type DriveResult } from "../load/load.ts";

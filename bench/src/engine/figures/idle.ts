@@ -1,4 +1,4 @@
-import { nextTransactionId } from "../../horizons/age.ts";
+import { nextTransactionId } from "../../horizons/oldest-holder.ts";
 import { whole } from "../../report/format.ts";
 import { atMost } from "../../scenario/target.ts";
 import { defineFigure } from "./figure.ts";
