@@ -29,9 +29,13 @@ export { latencySystemNames, type LatencyOptions } from "./latency/latency-setti
 export type { LatencyCell, LatencyResults } from "./latency/latency-results.ts";
 export type { LatencyFigures } from "./latency/process.ts";
 
-export { runCompare } from "./compare/compare.ts";
-export type { CompareOptions } from "./compare/compare-settings.ts";
-export type { CompareCell, CompareFigures, CompareResults } from "./compare/compare-results.ts";
+export {
+  runCompare,
+  type CompareCell,
+  type CompareFigures,
+  type CompareOptions,
+  type CompareResults,
+} from "./scenarios/compare.ts";
 
 export { runPick, type PickCell, type PickFigures, type PickOptions, type PickResults } from "./scenarios/pick.ts";
 

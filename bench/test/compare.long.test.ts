@@ -2,9 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runCompare } from "#src/compare/compare";
-import type { CompareResults } from "#src/compare/compare-results";
-import type { CompareOptions } from "#src/compare/compare-settings";
+import { runCompare, type CompareOptions, type CompareResults } from "#src/scenarios/compare";
 import type { Run } from "#src/scenario/run";
 
 let folder: string;

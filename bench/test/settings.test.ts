@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { resolveCompareSettings, type CompareOptions } from "#src/compare/compare-settings";
+import { resolveCompareSettings, type CompareOptions } from "#src/scenarios/compare";
 import { resolveEngineSettings, type EngineOptions } from "#src/engine/engine-settings";
 import { BenchOptionError } from "#src/option";
 import { resolveSettings, type BenchOptions } from "#src/xmin/xmin-settings";
