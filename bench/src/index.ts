@@ -24,10 +24,14 @@ export { runDrain } from "./drain/drain.ts";
 export { drainSystemNames, type DrainOptions } from "./drain/drain-settings.ts";
 export type { DrainCell, DrainFigures, DrainResults } from "./drain/drain-results.ts";
 
-export { runLatency } from "./latency/latency.ts";
-export { latencySystemNames, type LatencyOptions } from "./latency/latency-settings.ts";
-export type { LatencyCell, LatencyResults } from "./latency/latency-results.ts";
-export type { LatencyFigures } from "./latency/process.ts";
+export {
+  latencySystemNames,
+  runLatency,
+  type LatencyCell,
+  type LatencyOptions,
+  type LatencyResults,
+} from "./scenarios/latency/latency.ts";
+export type { LatencyFigures } from "./scenarios/latency/process.ts";
 
 export {
   runCompare,

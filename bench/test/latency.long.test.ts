@@ -2,10 +2,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runLatency } from "#src/latency/latency";
-import { latencyPlan } from "#src/latency/latency-plan";
-import { resolveLatencySettings } from "#src/latency/latency-settings";
-import { Round } from "#src/latency/round";
+import { runLatency, latencyPlan, resolveLatencySettings } from "#src/scenarios/latency/latency";
+import { Round } from "#src/scenarios/latency/round";
 import { Latencies } from "#src/measure/histogram";
 import { Metronome, nowMs } from "#src/measure/metronome";
 

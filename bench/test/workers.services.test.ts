@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runDrain } from "#src/drain/drain";
-import { runLatency } from "#src/latency/latency";
+import { runLatency } from "#src/scenarios/latency/latency";
 
 let folder: string;
 beforeAll(async () => {

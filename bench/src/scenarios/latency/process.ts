@@ -1,10 +1,10 @@
-import { Latencies, type LatencySummary } from "../measure/histogram.ts";
-import { Metronome, nowMs } from "../measure/metronome.ts";
-import { serve } from "../processes/serve.ts";
-import { latencySystems, named } from "../adapters/registry.ts";
-import type { Numbered } from "../load/numbered.ts";
+import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
+import { Metronome, nowMs } from "../../measure/metronome.ts";
+import { serve } from "../../processes/serve.ts";
+import { latencySystems, named } from "../../adapters/registry.ts";
+import type { Numbered } from "../../load/numbered.ts";
 import { Round, type Load } from "./round.ts";
-import type { OpenWorker } from "../adapters/adapter.ts";
+import type { OpenWorker } from "../../adapters/adapter.ts";
 
 /** What one process measured in all rounds that counted. */
 export interface LatencyFigures {
