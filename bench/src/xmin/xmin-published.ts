@@ -53,7 +53,7 @@ export function xminPublished(results: Results): Published {
   return {
     source:
       "*Published*: the benchmark of PgQue's repository (NikolayS/PgQue #80) at the same rate, with four producers and four consumers, three minutes a cell, " +
-      "PostgreSQL 17, on a machine of theirs; of PgQue (`pgq-universal`) only the tables of events were counted. *Here*: this run, on the machine below, all tables counted. " +
+      "PostgreSQL 17, on a machine of theirs; of PgQue (`pgq-universal`) only the tables of events were counted. Its SKIP LOCKED script deletes one row at a time, as `skip-locked-rows` does. *Here*: this run, on the machine below, all tables counted. " +
       "What one machine does says nothing of the other: compare how far the rows of one column are apart.",
     heads: [
       "system",
