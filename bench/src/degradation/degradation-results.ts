@@ -1,6 +1,6 @@
 import type { LatencySummary } from "../measure/histogram.ts";
 import type { Sample } from "../measure/sampler.ts";
-import type { ReportedSettings, ResultsHead } from "../report/results.ts";
+import type { Cell, CellResults } from "../scenario/cells.ts";
 import type { DegradationSettings } from "./degradation-settings.ts";
 
 /** One system, before it is measured. */
@@ -38,16 +38,7 @@ export interface DegradationFigures {
   oldestTransactionSeconds: number;
 }
 
-export interface DegradationCell extends DegradationPlan {
-  /** Of the PostgreSQL server, as in "17.10". */
-  postgres: string;
-  /** Null when there is an error. */
-  figures: DegradationFigures | null;
-  /** Why it was not run. */
-  notRun: string | null;
-  /** Why there are no figures though it was run. */
-  error: string | null;
-}
+export type DegradationCell = Cell<DegradationPlan, DegradationFigures>;
 
 /** What all scenarios sample, and how long the statements took that locked messages since the sample before. */
 export interface DegradationSample extends Sample {
@@ -60,9 +51,4 @@ export interface DegradationSamples extends DegradationPlan {
   samples: DegradationSample[];
 }
 
-export interface DegradationResults extends ResultsHead {
-  settings: ReportedSettings<DegradationSettings>;
-  cells: DegradationCell[];
-  /** True when it was stopped before all cells were run. */
-  interrupted: boolean;
-}
+export type DegradationResults = CellResults<DegradationSettings, DegradationCell>;

@@ -1,8 +1,7 @@
 import { samplesCsv } from "../report/csv.ts";
 import { ms, whole, wrap } from "../report/format.ts";
-import { reportedSettings } from "../report/reported-settings.ts";
 import { terminalRows } from "../report/rows-table.ts";
-import { systemsInTurn } from "../scenario/cells.ts";
+import { emptyResults, someFailed, systemsInTurn } from "../scenario/cells.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
 import type { Scenario } from "../scenario/scenario.ts";
 import { outcomeText, repeatText } from "../scenario/texts.ts";
@@ -31,12 +30,7 @@ const degradation: Scenario<
 > = {
   name: "degradation",
   resolve: resolveDegradationSettings,
-  results: (head, settings, server) => ({
-    ...head,
-    settings: reportedSettings(settings, settings.quick, server),
-    cells: [],
-    interrupted: false,
-  }),
+  results: emptyResults,
   plan: systemsInTurn,
   measure: measureDegradation,
   keep: ({ cells }, { cell }) => void cells.push(cell),
@@ -47,7 +41,7 @@ const degradation: Scenario<
       terminalRows(mainColumns, degradationRows(results), textColumns),
       wrap(degradationCaveats(results).join(" ")),
     ].join("\n\n"),
-  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  failed: someFailed,
   headline: ({ settings }) =>
     `${settings.systems.join(", ")}; ${settings.rate} messages/s, ${settings.consumers} consumer(s),\n` +
     `${settings.cleanSeconds} s clean, then ${settings.heldSeconds} s beside a transaction that nobody ends, ${settings.repeat} repeat(s)`,

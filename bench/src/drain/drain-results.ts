@@ -1,5 +1,5 @@
 import type { Growth } from "../measure/growth.ts";
-import type { ReportedSettings, ResultsHead } from "../report/results.ts";
+import type { Cell, CellResults } from "../scenario/cells.ts";
 import type { DrainSettings } from "./drain-settings.ts";
 
 /** One system with so many processes, before it is measured. */
@@ -29,20 +29,6 @@ export interface DrainFigures {
   growth: Growth | null;
 }
 
-export interface DrainCell extends DrainPlan {
-  /** Of the PostgreSQL server, as in "17.10". */
-  postgres: string;
-  /** Null when there is an error, or it was not run. */
-  figures: DrainFigures | null;
-  /** Why it was not run: something that it needs is not installed. */
-  notRun: string | null;
-  /** Why there are no figures though it was run. */
-  error: string | null;
-}
+export type DrainCell = Cell<DrainPlan, DrainFigures>;
 
-export interface DrainResults extends ResultsHead {
-  settings: ReportedSettings<DrainSettings>;
-  cells: DrainCell[];
-  /** True when it was stopped before all cells were run. */
-  interrupted: boolean;
-}
+export type DrainResults = CellResults<DrainSettings, DrainCell>;

@@ -1,6 +1,5 @@
 import { whole } from "../report/format.ts";
-import { reportedSettings } from "../report/reported-settings.ts";
-import { measuredCell } from "../scenario/cells.ts";
+import { emptyResults, keepCell, measuredCell, someFailed } from "../scenario/cells.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
 import type { Scenario } from "../scenario/scenario.ts";
 import { repeatText, outcomeText } from "../scenario/texts.ts";
@@ -19,21 +18,16 @@ const overheadSeconds = 4;
 const drain: Scenario<DrainOptions, DrainSettings, DrainPlan, DrainCell, DrainResults> = {
   name: "drain",
   resolve: resolveDrainSettings,
-  results: (head, settings, server) => ({
-    ...head,
-    settings: reportedSettings(settings, settings.quick, server),
-    cells: [],
-    interrupted: false,
-  }),
+  results: emptyResults,
   plan: drainPlan,
   measure: (plan, context) =>
     measuredCell(plan, context, () =>
       measureDrain(context.server, plan, context.settings, context.note, context.signal),
     ),
-  keep: ({ cells }, cell) => void cells.push(cell),
+  keep: keepCell,
   document: drainDocument,
   report: drainTerminalReport,
-  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  failed: someFailed,
   headline: ({ settings }) =>
     `${settings.systems.join(", ")}; ${whole(settings.messages)} messages a cell, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ messages }) => messages / messagesPerSecond + overheadSeconds,

@@ -1,6 +1,6 @@
 import type { AdvancingProof } from "../horizons/advancing-feedback.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
-import type { ReportedSettings, ResultsHead } from "../report/results.ts";
+import type { Cell, CellResults } from "../scenario/cells.ts";
 import type { RetentionSettings } from "./retention-settings.ts";
 import type { UpdatedTable } from "./tpcb-tables.ts";
 import type { TpcbCounts } from "./tpcb.ts";
@@ -46,20 +46,6 @@ export interface RetentionFigures {
   otherCpuSeconds: number | null;
 }
 
-export interface RetentionCell extends RetentionPlan {
-  /** Of the server, as in "17.10". */
-  postgres: string;
-  /** Null when there is an error, or it was not run. */
-  figures: RetentionFigures | null;
-  /** Why it was not run. */
-  notRun: string | null;
-  /** Why there are no figures though it was run. */
-  error: string | null;
-}
+export type RetentionCell = Cell<RetentionPlan, RetentionFigures>;
 
-export interface RetentionResults extends ResultsHead {
-  settings: ReportedSettings<RetentionSettings>;
-  cells: RetentionCell[];
-  /** True when it was stopped before all cells were run. */
-  interrupted: boolean;
-}
+export type RetentionResults = CellResults<RetentionSettings, RetentionCell>;

@@ -1,7 +1,7 @@
 import { wrap, whole } from "../report/format.ts";
 import { reportedSettings } from "../report/reported-settings.ts";
 import { terminalRows } from "../report/rows-table.ts";
-import { measuredCell, systemsInTurn } from "../scenario/cells.ts";
+import { keepCell, measuredCell, someFailed, systemsInTurn } from "../scenario/cells.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
 import type { Scenario } from "../scenario/scenario.ts";
 import { outcomeText, repeatText } from "../scenario/texts.ts";
@@ -29,7 +29,7 @@ const retention: Scenario<RetentionOptions, RetentionSettings, RetentionPlan, Re
   }),
   plan: retentionPlan,
   measure: (plan, context) => measuredCell(plan, context, () => measureRetention(plan, context)),
-  keep: ({ cells }, cell) => void cells.push(cell),
+  keep: keepCell,
   document: retentionDocument,
   report(results) {
     const rows = retentionRows(results);
@@ -40,7 +40,7 @@ const retention: Scenario<RetentionOptions, RetentionSettings, RetentionPlan, Re
       wrap(publishedText),
     ].join("\n\n");
   },
-  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  failed: someFailed,
   headline: ({ settings }, cells) =>
     `${cells.length} cells of ${settings.seconds} s; ${settings.tpcbClients} clients of TPC-B, scale ${settings.scale}; ` +
     `beside it ${settings.rate} messages/s through ${settings.systems.join(", ")}`,

@@ -1,7 +1,7 @@
 import type { LatencySummary } from "../measure/histogram.ts";
 import type { Group } from "../adapters/adapter.ts";
 import type { SendsSettings } from "./sends-settings.ts";
-import type { ReportedSettings, ResultsHead } from "../report/results.ts";
+import type { Cell, CellResults } from "../scenario/cells.ts";
 
 /** One sender under one load, before it is measured. */
 export interface SendsPlan {
@@ -37,20 +37,6 @@ export interface SendsFigures {
   callMs: LatencySummary | null;
 }
 
-export interface SendsCell extends SendsPlan {
-  /** Of the PostgreSQL server, as in "17.10". */
-  postgres: string;
-  /** Null when there is an error, or it was not run. */
-  figures: SendsFigures | null;
-  /** Why it was not run: something that it needs is not installed. */
-  notRun: string | null;
-  /** Why there are no figures though it was run. */
-  error: string | null;
-}
+export type SendsCell = Cell<SendsPlan, SendsFigures>;
 
-export interface SendsResults extends ResultsHead {
-  settings: ReportedSettings<SendsSettings>;
-  cells: SendsCell[];
-  /** True when it was stopped before all cells were run. */
-  interrupted: boolean;
-}
+export type SendsResults = CellResults<SendsSettings, SendsCell>;

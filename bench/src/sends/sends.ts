@@ -1,5 +1,5 @@
+import { emptyResults, someFailed } from "../scenario/cells.ts";
 import { whole } from "../report/format.ts";
-import { reportedSettings } from "../report/reported-settings.ts";
 import { sendsDocument } from "./sends-document.ts";
 import type { SendsCell, SendsPlan, SendsResults } from "./sends-results.ts";
 import { loadText } from "./sends-summary.ts";
@@ -18,18 +18,13 @@ const overheadSeconds = 2;
 const sends: Scenario<SendsOptions, SendsSettings, SendsPlan[], SendsCell[], SendsResults> = {
   name: "sends",
   resolve: resolveSendsSettings,
-  results: (head, settings, server) => ({
-    ...head,
-    settings: reportedSettings(settings, settings.quick, server),
-    cells: [],
-    interrupted: false,
-  }),
+  results: emptyResults,
   plan: (settings) => sendsPlan(settings).filter((cells) => cells.length > 0),
   measure: (cells, { server, settings, signal }) => measureInTurn(server, cells, settings, signal),
   keep: ({ cells }, measured) => void cells.push(...measured),
   document: sendsDocument,
   report: sendsTerminalReport,
-  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  failed: someFailed,
   headline: ({ settings }) =>
     `${settings.systems.join(", ")}; ${settings.seconds} s a cell, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ seconds, warmupSeconds }, steps) =>

@@ -1,7 +1,6 @@
 import type { LatencySummary } from "../measure/histogram.ts";
-import type { ReportedSettings, ResultsHead } from "../report/results.ts";
+import type { Cell, CellResults } from "../scenario/cells.ts";
 import type { CellPlan } from "../xmin/xmin-results.ts";
-import type { Cell } from "../scenario/cells.ts";
 import type { Drift } from "./drift.ts";
 import type { SoakSample } from "./soak-samples.ts";
 import type { SoakSettings } from "./soak-settings.ts";
@@ -39,9 +38,4 @@ export interface MeasuredSoak {
   samples: SoakSample[];
 }
 
-export interface SoakResults extends ResultsHead {
-  settings: ReportedSettings<SoakSettings>;
-  cells: SoakCell[];
-  /** True when it was stopped before all cells were run. */
-  interrupted: boolean;
-}
+export type SoakResults = CellResults<SoakSettings, SoakCell>;

@@ -4,7 +4,7 @@ import { clock, wrap } from "../report/format.ts";
 import { reportedSettings } from "../report/reported-settings.ts";
 import type { CellPlan } from "../xmin/xmin-results.ts";
 import { terminalRows } from "../report/rows-table.ts";
-import { measuredCell, systemsInTurn } from "../scenario/cells.ts";
+import { measuredCell, someFailed, systemsInTurn } from "../scenario/cells.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
 import type { Scenario, StepContext } from "../scenario/scenario.ts";
 import { repeatText } from "../scenario/texts.ts";
@@ -41,7 +41,7 @@ const soak: Scenario<SoakOptions, SoakSettings, CellPlan, MeasuredSoak, SoakResu
     ),
   }),
   report: terminalReport,
-  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  failed: someFailed,
   headline: ({ settings }, cells) =>
     `${cells.length} cell(s) of ${clock(settings.seconds)}, ${settings.rate} messages/s,\n` +
     `${settings.producers} producers, ${settings.consumers} consumers`,

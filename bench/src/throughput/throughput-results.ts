@@ -1,5 +1,5 @@
 import type { CallTimes } from "../load/load.ts";
-import type { ReportedSettings, ResultsHead } from "../report/results.ts";
+import type { Cell, CellResults } from "../scenario/cells.ts";
 import type { ThroughputLoad } from "./throughput-loads.ts";
 import type { ThroughputSettings } from "./throughput-settings.ts";
 
@@ -27,20 +27,6 @@ export interface ThroughputFigures {
   calls: CallTimes | null;
 }
 
-export interface ThroughputCell extends ThroughputPlan {
-  /** Of the server, as in "17.10". */
-  postgres: string;
-  /** Null when there is an error, or it was not run. */
-  figures: ThroughputFigures | null;
-  /** Why it was not run: something that it needs was not given. */
-  notRun: string | null;
-  /** Why there are no figures though it was run. */
-  error: string | null;
-}
+export type ThroughputCell = Cell<ThroughputPlan, ThroughputFigures>;
 
-export interface ThroughputResults extends ResultsHead {
-  settings: ReportedSettings<Omit<ThroughputSettings, "sqlFiles">>;
-  cells: ThroughputCell[];
-  /** True when it was stopped before all cells were run. */
-  interrupted: boolean;
-}
+export type ThroughputResults = CellResults<Omit<ThroughputSettings, "sqlFiles">, ThroughputCell>;

@@ -1,7 +1,7 @@
 import { reportedSettings } from "../report/reported-settings.ts";
 import { terminalRows } from "../report/rows-table.ts";
 import { bytes, whole, wrap } from "../report/format.ts";
-import { measuredCell } from "../scenario/cells.ts";
+import { keepCell, measuredCell, someFailed } from "../scenario/cells.ts";
 import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
 import type { Scenario } from "../scenario/scenario.ts";
 import { outcomeText, repeatText } from "../scenario/texts.ts";
@@ -26,13 +26,13 @@ const throughput: Scenario<ThroughputOptions, ThroughputSettings, ThroughputPlan
   },
   plan: throughputPlan,
   measure: (plan, context) => measuredCell(plan, context, () => measureThroughput(plan, context)),
-  keep: ({ cells }, cell) => void cells.push(cell),
+  keep: keepCell,
   document: throughputDocument,
   report: (results) =>
     [terminalRows(columns, throughputRows(results), textColumns), wrap(throughputCaveats(results).join(" "))].join(
       "\n\n",
     ),
-  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  failed: someFailed,
   headline: ({ settings }) =>
     `${settings.systems.join(", ")}; sends and receives of ${settings.payloadBytes.map(bytes).join(", ")}, ${settings.seconds} s a cell, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ seconds, warmupSeconds, messages }) =>
