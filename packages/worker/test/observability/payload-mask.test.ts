@@ -1,6 +1,6 @@
 import { inspect } from "node:util";
 import { PgqueError, type Message, type PayloadIssue } from "@pgque/client";
-import { issuesToLog } from "#src/fetch/invalid-payload";
+import { issuesToLog } from "#src/fetch/payload-mask";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { z } from "zod";
