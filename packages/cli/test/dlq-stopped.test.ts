@@ -27,12 +27,19 @@ async function heldUp(at: number, ...args: string[]): Promise<{ running: Running
   await admin.query("begin");
   await admin.query("select from pgque.dead_letter where message_id = $1 for update", [at]);
   const running = start("dlq", ...args);
+  let ended: unknown;
+  let seen: unknown;
+  void running.ended.then((end) => (ended = end));
   await until(async () => {
-    const { rowCount } = await client.pool.query(
-      "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock' and application_name = 'pgque'",
+    const { rows } = await client.pool.query(
+      "select pid, wait_event_type, query from pg_stat_activity where datname = current_database() and application_name = 'pgque'",
     );
-    return rowCount === 1;
-  }, "it waits for the lock");
+    if (ended !== undefined) throw new Error(`it ended before it waited: ${JSON.stringify(ended)}`);
+    seen = rows;
+    return rows.filter((row) => row.wait_event_type === "Lock").length === 1;
+  }, "it waits for the lock").catch((error: unknown) => {
+    throw new Error(`seen last: ${JSON.stringify(seen)}`, { cause: error });
+  });
   return { running, letGo: () => admin.query("rollback") };
 }
 
