@@ -40,7 +40,7 @@ const regimes = [
     "p50 to lock one message, after a quarter of an hour",
     "degradation",
     "lock time, end",
-    ["pgque", "skip-locked", "que", "que-patched"],
+    ["pgque", "skip-locked", "que"],
     "low",
   ],
   [
