@@ -163,7 +163,7 @@ test("sends measures every system that is installed, and says what is not", asyn
   const { cells } = sendsSchema.parse(JSON.parse(output));
   const measured = cells.filter(({ notRun }) => notRun === null).map(({ group, system }) => `${group} ${system}`);
   expect(measured).toEqual([
-    ...["pgque", "pgque-zod", "copy", "insert", "graphile-worker"].map((system) => `many ${system}`),
+    ...["pgque", "pgque-zod", "graphile-worker", "copy", "insert"].map((system) => `many ${system}`),
     ...["pgque", "pgque-prepared", "insert"].map((system) => `one ${system}`),
   ]);
   expect((await readdir(results)).sort()).toEqual(["report.html", "report.md", "results.json"]);

@@ -20,7 +20,7 @@ const classes = [
   "admin/messages.ts",
   "admin/dead-letters.ts",
   "admin/schedules.ts",
-  "runtime/runtime.ts",
+  "runtime.ts",
   "receive/batch.ts",
   "testing/test-pgque.ts",
 ];

@@ -57,6 +57,7 @@ export const callOptions = {
   },
 } satisfies OptionTable;
 
+/** Options of every call that asks the database: `signal` ends the wait for its answer. */
 export interface CallOptions extends OptionsOf<typeof callOptions> {}
 
 /** Options that are declared, or mere checks by name. */
