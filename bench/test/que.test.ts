@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { freshDatabase, type TestDatabase } from "../../test/support/database.ts";
 import { payloadDueAt } from "#src/load/payload";
 import { lock, lockMultiple, que, quePatched } from "#src/adapters/que";
-import { steadyPlans } from "#src/adapters/support/steady-plans";
+import { steadyPlans } from "#src/adapters/support/table";
 import type { System } from "#src/adapters/adapter";
 import { openSystem } from "./support/open-system.ts";
 

@@ -38,7 +38,7 @@ export interface Workload {
   /** The harness's own connection: for the schema, not for the load. */
   admin: pg.Client;
   /** Opens a connection that the harness closes. `synchronous_commit` is the run's unless said otherwise. */
-  connect(role: string, options?: { synchronousCommit?: "on" | "off" }): Promise<pg.Client>;
+  connect: (role: string, options?: { synchronousCommit?: "on" | "off" }) => Promise<pg.Client>;
   /** The same database, with the run's `synchronous_commit`, for a library that opens its own connections. */
   url: string;
   tally: Tally;

@@ -1,20 +1,7 @@
 import type { Adapter, Receive, System, Workload } from "./adapter.ts";
 import { dueOf } from "../load/payload.ts";
-import { insertingBy, pulled } from "./support/pulled.ts";
 import { tableJobs, tableSettings } from "./support/priority-table.ts";
-import { steadyPlans } from "./support/steady-plans.ts";
-
-const schema = `
-  create schema advisory_lock;
-  create table advisory_lock.job (
-    id bigint generated always as identity primary key,
-    payload text not null,
-    created_at timestamptz not null default now()
-  ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
-  -- Statistics for the planner before the first row: otherwise the first plan is made for a table of unknown size.
-  analyze advisory_lock.job;`;
-
-const insert = "insert into advisory_lock.job (payload) select unnest($1::text[])";
+import { steadyPlans, tableQueue } from "./support/table.ts";
 
 // `for update` reads a row again that another has deleted since the snapshot was taken, and leaves it out: the advisory lock
 // alone would give it out a second time.
@@ -29,23 +16,22 @@ const pick = `
 const remove = "delete from advisory_lock.job where id = any($1::bigint[])";
 
 /** How one picked a row that nobody else had before there was SKIP LOCKED. */
-export const advisoryLock: System = {
+export const advisoryLock: System = tableQueue({
   name: "advisory-lock",
   summary:
     "one table; INSERT, and a transaction in which rows are picked by pg_try_advisory_xact_lock as the index is walked, handled and " +
     'deleted. After depesz, "Pick a task to work on" (2013), in our own wording',
   settings: [
     "the lock is the transaction's: it cannot outlive the consumer, and ends with the DELETE",
-    "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table, as for skip-locked",
-    "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its consumers: a plan that sorts would lock every row",
+    "no plan that sorts, which would lock every row: the planner has but one",
   ],
   schema: "advisory_lock",
-  segments: null,
-  async open(workload) {
-    await workload.admin.query(schema);
-    return pulled(workload, insertingBy(insert), consumer);
-  },
-};
+  columns: `
+    id bigint generated always as identity primary key,
+    payload text not null,
+    created_at timestamptz not null default now()`,
+  consumer,
+});
 
 async function consumer(workload: Workload): Promise<Receive> {
   const { batch, tally } = workload;

@@ -1,20 +1,8 @@
-import type { Adapter, Receive, RunningSystem, System, Workload } from "./adapter.ts";
+import type { Adapter, Described, Receive, System, Workload } from "./adapter.ts";
 import { dueOf } from "../load/payload.ts";
-import { insertingBy, pulled } from "./support/pulled.ts";
-import { steadyPlans } from "./support/steady-plans.ts";
+import { steadyPlans, tableQueue } from "./support/table.ts";
 
-export const queSchema = "que";
-
-/** What Que's systems have in common. */
-export const queSettings = [
-  "the primary key is the order of work, (queue, priority, run_at, job_id), as in Que: its one index serves the walk, the check and the DELETE",
-  "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table, as for skip-locked",
-  "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its consumers: always the plan a full table gets",
-];
-
-const schema = `
-  create schema que;
-  create table que.job (
+const columns = `
     queue text not null default '',
     priority smallint not null default 100,
     run_at timestamptz not null default now(),
@@ -22,12 +10,7 @@ const schema = `
     payload text not null,
     error_count integer not null default 0,
     last_error text,
-    primary key (queue, priority, run_at, job_id)
-  ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
-  -- Statistics for the planner before the first row: otherwise the first plan is made for a table of unknown size.
-  analyze que.job;`;
-
-const insert = "insert into que.job (payload) select unnest($1::text[])";
+    primary key (queue, priority, run_at, job_id)`;
 
 /** The first job behind a place in the order of work. */
 const jobBehind = (place: string): string => `
@@ -71,33 +54,46 @@ const unlock = "select pg_advisory_unlock(job_id) from unnest($1::bigint[]) as j
 /** Priority, run_at and job_id. */
 type Place = [number, string, string];
 
-export interface QueVariant {
+interface Variant extends Described {
   /** How many jobs are locked by one walk. */
-  jobs: number;
-  /** How long a walk passes over jobs up to the last job_id that was locked, give or take half of it. 0: it passes over none. */
-  rememberSeconds: number;
+  jobs: (batch: number) => number;
+  /** How long a walk passes over jobs up to the last job_id that was locked, give or take half of it. Default: it passes over none. */
+  rememberSeconds?: number;
 }
 
-export async function openQue(workload: Workload, variant: QueVariant): Promise<RunningSystem> {
-  await workload.admin.query(schema);
-  return pulled(workload, insertingBy(insert), () => consumer(workload, variant));
+function variant({ jobs, rememberSeconds = 0, settings, ...described }: Variant): System {
+  return tableQueue({
+    ...described,
+    settings: [
+      ...settings,
+      "the primary key is the order of work, (queue, priority, run_at, job_id), as in Que: its one index serves the walk, the check and the DELETE",
+    ],
+    schema: "que",
+    columns,
+    consumer: (workload) => consumer(workload, jobs(workload.batch), rememberSeconds),
+  });
 }
 
-async function consumer(workload: Workload, { jobs, rememberSeconds }: QueVariant): Promise<Receive> {
-  const { tally } = workload;
-  const client = await workload.connect("consumer");
+async function consumer({ tally, connect }: Workload, jobs: number, rememberSeconds: number): Promise<Receive> {
+  const client = await connect("consumer");
   await steadyPlans(client);
-  const memory = new Memory(rememberSeconds);
+  let lastJobId = "0";
+  let forgetAtMs = 0;
   return async () => {
     for (;;) {
-      const values = [memory.lastJobId(), jobs];
+      if (performance.now() >= forgetAtMs) {
+        lastJobId = "0";
+        // consumers that started together do not all try the locks of dead rows together
+        forgetAtMs = performance.now() + rememberSeconds * 1000 * (0.5 + Math.random());
+      }
+      const values = [lastJobId, jobs];
       const locked = await tally.pick(() =>
         client.query<Place>({ name: "lock", text: lock, values, rowMode: "array" }),
       );
       const found = locked.rows;
       const last = found.at(-1);
       if (last === undefined) return 0;
-      memory.remember(last[2]);
+      if (rememberSeconds > 0) lastJobId = last[2];
       const places = [found.map(([priority]) => priority), found.map(([, at]) => at), found.map(([, , id]) => id)];
       const { rows } = await client.query<[string]>({ name: "check", text: check, values: places, rowMode: "array" });
       for (const [payload] of rows) tally.received(dueOf(payload));
@@ -110,48 +106,19 @@ async function consumer(workload: Workload, { jobs, rememberSeconds }: QueVarian
   };
 }
 
-/** The job_id up to which a walk passes over jobs. */
-class Memory {
-  readonly #seconds: number;
-  #lastJobId = "0";
-  #forgetAtMs = 0;
-
-  constructor(seconds: number) {
-    this.#seconds = seconds;
-  }
-
-  lastJobId(): string {
-    if (performance.now() >= this.#forgetAtMs) {
-      this.#lastJobId = "0";
-      // consumers that started together do not all try the locks of dead rows together
-      this.#forgetAtMs = performance.now() + this.#seconds * 1000 * (0.5 + Math.random());
-    }
-    return this.#lastJobId;
-  }
-
-  remember(jobId: string): void {
-    if (this.#seconds > 0) this.#lastJobId = jobId;
-  }
-}
-
 /** The queue whose collapse under a long transaction made the subject known. */
-export const que: System = {
+export const que: System = variant({
   name: "que",
   summary:
     "one table; INSERT, a walk over the index in the order of work by a recursive CTE until pg_try_advisory_lock succeeds, a look " +
     "whether the job is still there, DELETE, unlock. The algorithm of Que 0.x (Chris Hanks), which brandur.org's " +
     '"Postgres Job Queues & Failure By MVCC" (2015) measures; our own wording',
-  settings: [
-    "one job at a time, whatever the run's batch size: Que 0.x locks no more; see lock-multiple",
-    ...queSettings,
-  ],
-  schema: queSchema,
-  segments: null,
-  open: (workload) => openQue(workload, { jobs: 1, rememberSeconds: 0 }),
-};
+  settings: ["one job at a time, whatever the run's batch size: Que 0.x locks no more; see lock-multiple"],
+  jobs: () => 1,
+});
 
 /** Que made tolerant of long transactions. */
-export const quePatched: System = {
+export const quePatched: System = variant({
   name: "que-patched",
   summary:
     "que with `AND job_id > last_job_id` in its walk, where last_job_id is the last job that this consumer has locked: it tries no lock of a dead job. The " +
@@ -159,27 +126,20 @@ export const quePatched: System = {
   settings: [
     "a consumer forgets after 30 to 90 s, 60 s in the mean: jobs with a lower job_id that were committed later are found then",
     "one job at a time, whatever the run's batch size, as que",
-    ...queSettings,
   ],
-  schema: queSchema,
-  segments: null,
-  open: (workload) => openQue(workload, { jobs: 1, rememberSeconds: 60 }),
-};
+  jobs: () => 1,
+  rememberSeconds: 60,
+});
 
 /** Que that walks over its dead rows less often. */
-export const lockMultiple: System = {
+export const lockMultiple: System = variant({
   name: "lock-multiple",
   summary:
     "que, whose walk goes on until as many jobs are locked as a batch has: dead rows are walked over once a batch. One of the " +
     'remedies that brandur.org\'s "Postgres Job Queues & Failure By MVCC" (2015) names; our own wording',
-  settings: [
-    "as many jobs as the run's batch size are locked, checked, deleted and unlocked by one statement each",
-    ...queSettings,
-  ],
-  schema: queSchema,
-  segments: null,
-  open: (workload) => openQue(workload, { jobs: workload.batch, rememberSeconds: 0 }),
-};
+  settings: ["as many jobs as the run's batch size are locked, checked, deleted and unlocked by one statement each"],
+  jobs: (batch) => batch,
+});
 
 export const adapter: Adapter = {
   load: [que, quePatched, lockMultiple],

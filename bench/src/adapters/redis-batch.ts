@@ -3,23 +3,17 @@ import type pg from "pg";
 import type { Adapter, System } from "./adapter.ts";
 import { bullmqConsumers, bullmqWorkerSettings, openBullmqOnRedis, redisSettings } from "./bullmq.ts";
 import type { BullQueue } from "./support/bullmq-backend.ts";
-import { insertingBy, pulled } from "./support/pulled.ts";
-import { steadyPlans } from "./support/steady-plans.ts";
+import { insertingInto, pulled, steadyPlans, tunedSetting, tunedTable } from "./support/table.ts";
 import { closing } from "../closing.ts";
 import { Failure } from "../failure.ts";
 import { processCpu } from "../measure/server-cpu.ts";
 
-const schema = `
-  create schema redis_batch;
-  create table redis_batch.pending (
-    id bigint generated always as identity primary key,
-    payload text not null,
-    created_at timestamptz not null default now()
-  ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
-  -- Statistics for the planner before the first row: otherwise the first plan is made for a table of unknown size.
-  analyze redis_batch.pending;`;
+const table = "redis_batch.pending";
+const columns = `
+  id bigint generated always as identity primary key,
+  payload text not null,
+  created_at timestamptz not null default now()`;
 
-const insert = "insert into redis_batch.pending (payload) select unnest($1::text[])";
 const take = "select id::text, payload from redis_batch.pending order by pending.id limit 1000";
 const remove = "delete from redis_batch.pending where id = any($1::bigint[])";
 
@@ -33,7 +27,7 @@ export const redisBatch: System = {
   settings: [
     "one mover, as there: a second one would move the same rows. 1,000 rows at a time in a REPEATABLE READ transaction: what it deletes is what it has seen",
     "the mover's statements are prepared, with enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off: the plan a full table gets",
-    "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table, as for skip-locked",
+    tunedSetting,
     ...redisSettings,
     ...bullmqWorkerSettings,
   ],
@@ -43,8 +37,8 @@ export const redisBatch: System = {
     const failure = new Failure();
     const { backend, queue, redis, close } = await openBullmqOnRedis(failure);
     try {
-      await workload.admin.query(schema);
-      const { send } = await pulled({ ...workload, consumers: 0 }, insertingBy(insert), noConsumer);
+      await workload.admin.query(`create schema redis_batch; ${tunedTable(table, columns)}`);
+      const { send } = await pulled({ ...workload, consumers: 0 }, insertingInto(table), noConsumer);
       const client = await workload.connect("mover");
       await steadyPlans(client);
       const mover = new Mover(client, queue, workload.idlePollMs, failure);

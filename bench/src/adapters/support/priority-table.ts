@@ -1,14 +1,15 @@
 import type pg from "pg";
-import { steadyPlans } from "./steady-plans.ts";
+import { steadyPlans, steadyPlansSetting, tunedSetting, tunedTable } from "./table.ts";
 import type { Picker, PickSite, Work } from "../adapter.ts";
 
 const schema = `
-  create table job (
-    id bigint generated always as identity primary key,
+  ${tunedTable(
+    "job",
+    `id bigint generated always as identity primary key,
     priority int not null,
     added_on timestamptz not null default clock_timestamp(),
-    payload text not null
-  ) with (autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000);
+    payload text not null`,
+  )}
   create index on job (priority desc, added_on);`;
 
 const insert =
@@ -17,8 +18,8 @@ const insert =
 export const tableSettings = [
   "index on (priority desc, added_on): jobs are picked by priority and time, as by depesz",
   "pick, work and DELETE in one transaction: a worker that dies has done nothing",
-  "autovacuum_vacuum_scale_factor 0.005 and cost limit 10000 on the table: so that nobody can say it was not tuned",
-  "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its workers: always the plan a full table gets",
+  tunedSetting,
+  steadyPlansSetting,
 ];
 
 /** A table of jobs, of which a statement picks one for as long as the transaction lasts. */

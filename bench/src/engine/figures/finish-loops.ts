@@ -3,7 +3,7 @@ import type { Workbench } from "../../xmin/workbench.ts";
 import { pgque } from "../../adapters/pgque.ts";
 import { consumerName, queue } from "../../adapters/support/pgque-queue.ts";
 import { claim, finish, skipLocked, skipLockedDelete, take } from "../../adapters/skip-locked.ts";
-import { steadyPlans } from "../../adapters/support/steady-plans.ts";
+import { steadyPlans } from "../../adapters/support/table.ts";
 
 /** Consumers that run inside the server: what they finish is limited by nothing but it. */
 export interface Loops {
