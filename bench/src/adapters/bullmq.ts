@@ -15,7 +15,7 @@ import { bullmqPackage, onPostgres, onRedis, type BullBackend, type BullQueue } 
 import { peer } from "./support/peer.ts";
 import { pushed } from "./support/pushed.ts";
 import { startRedis, type RedisServer } from "./support/redis-server.ts";
-import { tunedSetting, tuneAutovacuum } from "./support/tuned.ts";
+import { tunedSetting, tuneAutovacuum } from "./support/table.ts";
 import { closing } from "../closing.ts";
 import { Failure, unheard } from "../failure.ts";
 import { processCpu } from "../measure/server-cpu.ts";

@@ -14,7 +14,7 @@ import type {
 import { peer } from "./support/peer.ts";
 import { openPool, rowsIn, storeIn, warm } from "./support/pg-store.ts";
 import { pushed } from "./support/pushed.ts";
-import { tunedSetting, tuneAutovacuum } from "./support/tuned.ts";
+import { tunedSetting, tuneAutovacuum } from "./support/table.ts";
 import { closing } from "../closing.ts";
 import { Failure, unheard } from "../failure.ts";
 import { ratio } from "../report/format.ts";

@@ -1,8 +1,6 @@
-import type { Adapter, Receive, Send, System, Workload } from "./adapter.ts";
-import { dueOf } from "../load/payload.ts";
-import { pulled } from "./support/pulled.ts";
+import type { Adapter, Receive, System, Workload } from "./adapter.ts";
 import { installFile } from "./support/sql-file.ts";
-import { tunedSetting, tuneAutovacuum } from "./support/tuned.ts";
+import { finishingBy, pulled, receivingBy, sendingBy, tunedSetting, tuneAutovacuum } from "./support/table.ts";
 
 const queue = "bench";
 
@@ -26,44 +24,23 @@ export const pgmq: System = {
     await installFile(workload, workload.sqlFiles.pgmq, "--pgmq-sql");
     await workload.admin.query("select pgmq.create($1)", [queue]);
     await tuneAutovacuum(workload.admin, "pgmq");
-    return pulled(workload, producer, consumer);
+    return pulled(workload, producer(workload), consumer);
   },
 };
 
-async function producer(workload: Workload): Promise<Send> {
-  const { sendBatch } = workload;
-  const client = await workload.connect("producer");
-  if (sendBatch === 1) {
-    return async ([payload]) => {
-      await client.query({ name: "send", text: "select pgmq.send($1, $2::jsonb)", values: [queue, payload] });
-    };
-  }
-  return async (payloads) => {
-    await client.query({ name: "send", text: "select pgmq.send_batch($1, $2::jsonb[])", values: [queue, payloads] });
-  };
-}
+/** `send` for one message, `send_batch` for several. */
+const producer = ({ sendBatch }: Workload): ReturnType<typeof sendingBy> =>
+  sendBatch === 1
+    ? sendingBy("select pgmq.send($1, $2::jsonb)", ([payload]) => [queue, payload])
+    : sendingBy("select pgmq.send_batch($1, $2::jsonb[])", (payloads) => [queue, payloads]);
 
-async function consumer(workload: Workload): Promise<Receive> {
-  const { batch, tally } = workload;
-  const reading = await workload.connect("consumer read", { synchronousCommit: "off" });
-  const deleting = await workload.connect("consumer delete");
-  return async () => {
-    const { rows } = await reading.query<[string, object]>({
-      name: "read",
+const consumer = (workload: Workload): Promise<Receive> =>
+  receivingBy(workload, {
+    receive: {
       text: "select msg_id::text, message from pgmq.read($1, $2, $3)",
-      values: [queue, visibilitySeconds, batch],
-      rowMode: "array",
-    });
-    if (rows.length === 0) return 0;
-    for (const [, message] of rows) tally.received(dueOf(message));
-    const deleted = await deleting.query({
-      name: "delete",
-      text: "select pgmq.delete($1, $2::bigint[])",
-      values: [queue, rows.map(([id]) => id)],
-    });
-    tally.finished(deleted.rowCount ?? 0);
-    return rows.length;
-  };
-}
+      values: [queue, visibilitySeconds, workload.batch],
+    },
+    finish: finishingBy("select pgmq.delete($2, $1::bigint[])", queue),
+  });
 
 export const adapter: Adapter = { load: [pgmq] };

@@ -1,17 +1,16 @@
 import type pg from "pg";
 import type { Adapter, Receive, RunningSystem, System, Workload } from "./adapter.ts";
 import { dueOf } from "../load/payload.ts";
-import { insertingBy } from "./support/pulled.ts";
 import { installFile } from "./support/sql-file.ts";
-import { tunedSetting, tuneAutovacuum } from "./support/tuned.ts";
+import { pulled, sendingBy, tunedSetting, tuneAutovacuum } from "./support/table.ts";
 
 const queue = "bench";
 const consumerName = "bench";
 
 /** Three tables of events, of which one is written to. */
-export const pgqSegments = /^event_\d+_\d+$/;
+const pgqSegments = /^event_\d+_\d+$/;
 
-export const pgqSettings = [
+const pgqSettings = [
   "one reader, whatever the run's consumers: a consumer of it has one batch at a time, and every other consumer gets every event again",
   "a ticker that looks every 100 ms and ticks when there are events (ticker_max_lag 100 ms, ticker_max_count the run's batch size): its defaults, a look a second and a tick every three, are for replication",
   "a batch is what came between two ticks, however much that is",
@@ -27,12 +26,12 @@ export const pgqSettings = [
  *
  * @param sendMany sends `$1`, an array of texts
  */
-export async function openPgq(
+async function openPgq(
   workload: Workload,
   schema: "pgq" | "pgque",
   sendMany = insertEvents(schema),
 ): Promise<RunningSystem> {
-  const { admin, rotation, producers, batch } = workload;
+  const { admin, rotation, batch } = workload;
   await admin.query(`select ${schema}.create_queue($1)`, [queue]);
   const settings = {
     ticker_max_count: String(batch),
@@ -44,16 +43,9 @@ export async function openPgq(
   }
   await admin.query(`select ${schema}.register_consumer($1, $2)`, [queue, consumerName]);
   await tuneAutovacuum(admin, schema);
-  const produce = insertingBy(workload.sendBatch > 1 ? sendMany : insertEvents(schema));
-  const send = await Promise.all(Array.from({ length: producers }, () => produce(workload)));
-  const receive = await reader(workload, schema);
-  const daemon = new Daemon(await workload.connect("ticker"), schema);
-  return {
-    send,
-    consumers: { kind: "pulled", receive: [receive] },
-    maintain: () => daemon.look(),
-    maintainSeconds: 0.1,
-  };
+  const send = sendingBy(workload.sendBatch > 1 ? sendMany : insertEvents(schema));
+  const running = await pulled({ ...workload, consumers: 1 }, send, () => reader(workload, schema));
+  return { ...running, maintain: daemon(await workload.connect("ticker"), schema), maintainSeconds: 0.1 };
 }
 
 const insertEvents = (schema: string): string =>
@@ -94,35 +86,25 @@ async function reader(workload: Workload, schema: string): Promise<Receive> {
   };
 }
 
-/** What its daemon does: ticks, and once a second what the database says is to be done. */
-class Daemon {
-  readonly #client: pg.Client;
-  readonly #schema: string;
-  #maintainAtMs = 0;
-
-  constructor(client: pg.Client, schema: string) {
-    this.#client = client;
-    this.#schema = schema;
-  }
-
-  async look(): Promise<void> {
-    await this.#client.query({ name: "tick", text: `select ${this.#schema}.ticker($1)`, values: [queue] });
-    if (performance.now() < this.#maintainAtMs) return;
-    this.#maintainAtMs = performance.now() + 1000;
-    const { rows } = await this.#client.query<[string, string | null]>({
+/** What its daemon does: ticks, and once a second what the database says is to be done, each in a transaction of its own. */
+function daemon(client: pg.Client, schema: string): () => Promise<void> {
+  let maintainAtMs = 0;
+  return async () => {
+    await client.query({ name: "tick", text: `select ${schema}.ticker($1)`, values: [queue] });
+    if (performance.now() < maintainAtMs) return;
+    maintainAtMs = performance.now() + 1000;
+    const { rows } = await client.query<[string, string | null]>({
       name: "operations",
-      text: `select func_name, func_arg from ${this.#schema}.maint_operations()`,
+      text: `select func_name, func_arg from ${schema}.maint_operations()`,
       rowMode: "array",
     });
-    for (const [operation, argument] of rows) await this.#run(operation, argument);
-  }
-
-  /** Names of functions and of tables are SQL already: that is how the daemon is to use them. Each is a transaction of its own. */
-  async #run(operation: string, argument: string | null): Promise<void> {
-    if (operation === "vacuum") await this.#client.query(`vacuum ${argument}`);
-    else if (argument === null) await this.#client.query(`select ${operation}()`);
-    else await this.#client.query(`select ${operation}($1)`, [argument]);
-  }
+    for (const [operation, argument] of rows) {
+      // names of functions and of tables are SQL already: that is how the daemon is to use them
+      if (operation === "vacuum") await client.query(`vacuum ${argument}`);
+      else if (argument === null) await client.query(`select ${operation}()`);
+      else await client.query(`select ${operation}($1)`, [argument]);
+    }
+  };
 }
 
 export const pgq: System = {

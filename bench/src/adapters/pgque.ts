@@ -19,6 +19,7 @@ import type {
 } from "./adapter.ts";
 import { storeIn, warm } from "./support/pg-store.ts";
 import { consumerName, createQueue, prepareQueue, queue, typedQueue } from "./support/pgque-queue.ts";
+import { pulled, receivingBy, sendingBy } from "./support/table.ts";
 import { sendMany, sendOne, sendPrepared, sendZod } from "./support/pgque-senders.ts";
 import type { Numbered } from "../load/numbered.ts";
 import { dueOf } from "../load/payload.ts";
@@ -40,13 +41,10 @@ export const pgque: System = {
   async open(workload) {
     await prepareQueue(workload);
     await workload.admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [queue, consumerName]);
-    const { producers, consumers } = workload;
-    const send = await Promise.all(Array.from({ length: producers }, () => producer(workload)));
-    const receive = await Promise.all(Array.from({ length: consumers }, () => consumer(workload)));
+    const running = await pulled(workload, producer(workload), consumer);
     const maintainer = await workload.connect("maintain");
     return {
-      send,
-      consumers: { kind: "pulled", receive },
+      ...running,
       async maintain() {
         await maintainer.query({ name: "maintain", text: "select pgque.maintain()" });
       },
@@ -54,48 +52,32 @@ export const pgque: System = {
   },
 };
 
-export async function producer(workload: Workload): Promise<Send> {
-  const client = await workload.connect("producer");
-  if (workload.sendBatch === 1) {
-    return async ([payload]) => {
-      await client.query({ name: "send", text: "select pgque.send($1, $2::text)", values: [queue, payload] });
-    };
-  }
-  return async (payloads) => {
-    await client.query({
-      name: "send_batch",
-      text: "select pgque.send_batch($1, $2::text[])",
-      values: [queue, payloads],
-    });
-  };
-}
+const producer = ({ sendBatch }: Workload): ReturnType<typeof sendingBy> =>
+  sendBatch === 1
+    ? sendingBy("select pgque.send($1, $2::text)", ([payload]) => [queue, payload])
+    : sendingBy("select pgque.send_batch($1, $2::text[])", (payloads) => [queue, payloads]);
 
-async function consumer(workload: Workload): Promise<Receive> {
-  const receiving = await workload.connect("consumer receive", { synchronousCommit: "off" });
-  const acking = await workload.connect("consumer ack");
-  return async () => {
-    const { rows } = await workload.tally.pick(() =>
-      receiving.query<[string, string]>({
-        name: "receive",
-        text: "select batch_id::text, payload from pgque.receive_messages($1, $2, null, $3)",
-        values: [queue, consumerName, workload.batch],
-        rowMode: "array",
-      }),
-    );
-    const [first] = rows;
-    if (first === undefined) return 0;
-    for (const [, payload] of rows) workload.tally.received(dueOf(payload));
-    const acked = await acking.query<[number]>({
-      name: "ack",
-      text: "select pgque.ack($1::bigint)",
-      values: [first[0]],
-      rowMode: "array",
-    });
-    if (acked.rows[0]?.[0] !== 1) throw new Error(`batch ${first[0]} could not be acked: its lease was lost`);
-    workload.tally.finished(rows.length);
-    return rows.length;
-  };
-}
+const receive = (batch: number) => ({
+  text: "select batch_id::text, payload from pgque.receive_messages($1, $2, null, $3)",
+  values: [queue, consumerName, batch],
+});
+
+const ack = (batch: string | undefined) => ({
+  name: "ack",
+  text: "select pgque.ack($1::bigint) as acked",
+  values: [batch],
+});
+
+/** All that was received is one batch, whose id comes with each message. */
+const consumer = (workload: Workload): Promise<Receive> =>
+  receivingBy(workload, {
+    receive: receive(workload.batch),
+    async finish(client, ids) {
+      const { rows } = await client.query<{ acked: number }>(ack(ids[0]));
+      if (rows[0]?.acked !== 1) throw new Error(`batch ${ids[0]} could not be acked: its lease was lost`);
+      return ids.length;
+    },
+  });
 
 /** Pgque with its worker: leases, heartbeats, settling and maintenance as in a service. */
 export const underWorkers: System = {
@@ -227,17 +209,11 @@ async function pickWorker({ connect }: PickSite, batch: number, work: Work): Pro
   const receiving = await connect("worker receive", { synchronousCommit: "off" });
   const acking = await connect("worker ack");
   return async () => {
-    const { rows } = await receiving.query<[string, string]>({
-      name: "receive",
-      text: "select batch_id::text, payload from pgque.receive_messages($1, $2, null, $3)",
-      values: [queue, consumerName, batch],
-      rowMode: "array",
-    });
-    const [first] = rows;
-    if (first === undefined) return false;
+    const query = { name: "receive", ...receive(batch), rowMode: "array" as const };
+    const { rows } = await receiving.query<[string, string]>(query);
     for (const [, payload] of rows) work(payload);
-    await acking.query({ name: "ack", text: "select pgque.ack($1::bigint)", values: [first[0]] });
-    return true;
+    if (rows.length > 0) await acking.query(ack(rows[0]?.[0]));
+    return rows.length > 0;
   };
 }
 
