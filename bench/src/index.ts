@@ -43,6 +43,14 @@ export {
 
 export { runPick, type PickCell, type PickFigures, type PickOptions, type PickResults } from "./scenarios/pick.ts";
 
+export {
+  runRates,
+  type RatesCell,
+  type RatesFigures,
+  type RatesOptions,
+  type RatesResults,
+} from "./scenarios/rates/rates.ts";
+
 export { runSoak } from "./soak/soak.ts";
 export type { SoakOptions } from "./soak/soak-settings.ts";
 export type { SoakCell, SoakFigures, SoakResults } from "./soak/soak-results.ts";

@@ -27,6 +27,8 @@ export interface Adapter {
   drain?: WorkerSystem[];
   /** The same with one message at a time: latency. */
   latency?: WorkerSystem[];
+  /** Workers of one process, beside senders of another: rates. */
+  rates?: WorkerSystem[];
   /** Pick by priority: pick. */
   pick?: Picker[];
   /** The load of que-degradation-test: degradation. */
@@ -157,6 +159,8 @@ export interface OpenWorker {
   start(): Promise<void>;
   /** One message; of those whose latency is measured. */
   send(message: Numbered): Promise<unknown>;
+  /** How often the database was asked for messages; left out where it cannot be seen. */
+  receives?(): number;
   /** Settles what it has, and closes. */
   stop(): Promise<void>;
 }
@@ -167,8 +171,8 @@ export type Handle = (message: Numbered) => unknown;
 export interface WorkerSystem extends Described {
   /** @throws NotRun when something that it needs is not there */
   makeStore(place: Place): Promise<Store>;
-  /** In a process of the harness. */
-  connect(url: string, handle: Handle): Promise<OpenWorker>;
+  /** In a process of the harness. `workers`: how many there are in it, where the scenario says. Default: one. */
+  connect(url: string, handle: Handle, workers?: number): Promise<OpenWorker>;
 }
 
 /** A job as a worker is given it. */

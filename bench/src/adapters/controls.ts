@@ -62,15 +62,16 @@ export const controls: WorkerSystem[] = [
         });
         for (const { message } of rows) handle(message);
       };
-      const client = await listener(url, (id) => void read(id));
+      let client: Client | undefined;
       return {
+        start: async () => void (client = await listener(url, (id) => void read(id))),
         send: (message) =>
           pool.query({
             name: "insert",
             text: "with inserted as (insert into bench (message) values ($1) returning id) select pg_notify('bench', id::text) from inserted",
             values: [JSON.stringify(message)],
           }),
-        stop: () => client.end(),
+        stop: async () => client?.end(),
       };
     },
   ),
@@ -80,7 +81,7 @@ type Connect = (
   pool: Pool,
   handle: Handle,
   url: string,
-) => Promise<{ send: OpenWorker["send"]; stop?: () => Promise<void> }>;
+) => Promise<{ send: OpenWorker["send"]; start?: () => Promise<void>; stop?: () => Promise<void> }>;
 
 function control(described: Described, connect: Connect): WorkerSystem {
   return {
@@ -89,9 +90,9 @@ function control(described: Described, connect: Connect): WorkerSystem {
     async connect(url, handle) {
       const pool = openPool(url, 10);
       await warm(pool, 10);
-      const { send, stop } = await connect(pool, handle, url);
+      const { send, start, stop } = await connect(pool, handle, url);
       return {
-        start: async () => undefined,
+        start: async () => start?.(),
         send,
         async stop() {
           await stop?.();
@@ -263,5 +264,6 @@ export const bareUpdates = [bareUpdate("update-async", "off"), bareUpdate("updat
 export const adapter: Adapter = {
   send: [copy, insertMany, insertOne],
   latency: controls,
+  rates: controls.filter(({ name }) => name === "insert-notify"),
   pick: bareUpdates,
 };

@@ -12,7 +12,7 @@ import type {
   WorkerSystem,
 } from "./adapter.ts";
 import { peer } from "./support/peer.ts";
-import { openPool, rowsIn, storeIn, warm } from "./support/pg-store.ts";
+import { connectionsOf, openPool, rowsIn, storeIn, warm } from "./support/pg-store.ts";
 import { pushed } from "./support/pushed.ts";
 import { tunedSetting, tuneAutovacuum } from "./support/table.ts";
 import { closing } from "../closing.ts";
@@ -27,8 +27,14 @@ type Settings = NonNullable<NonNullable<RunnerOptions["preset"]>["worker"]>;
 export const graphileTask = "default";
 
 export function graphileWorker(described: Described, settings: Settings): WorkerSystem {
-  const connections = (settings.concurrentJobs ?? 1) + 1;
-  return { ...described, makeStore, connect: (url, handle) => connectGraphile(url, handle, settings, connections) };
+  return {
+    ...described,
+    makeStore,
+    connect(url, handle, workers = settings.concurrentJobs ?? 1) {
+      const connections = Math.min(workers + 1, connectionsOf(workers));
+      return connectGraphile(url, handle, { ...settings, concurrentJobs: workers }, connections);
+    },
+  };
 }
 
 /** Its schema in a database, and what sends to it. Of everything that it logs `failed` is told the errors. */
@@ -237,6 +243,16 @@ export const adapter: Adapter = {
         ],
       },
       { concurrentJobs: 10 },
+    ),
+  ],
+  rates: [
+    graphileWorker(
+      {
+        name: "graphile-worker",
+        summary: "`addJob` of graphile-worker 0.18, and its worker, woken by NOTIFY",
+        settings: ["one runner; as many workers are its concurrentJobs; no local queue and no batches, its defaults"],
+      },
+      {},
     ),
   ],
 };

@@ -12,7 +12,13 @@ import { atLeast } from "../scenario/target.ts";
 const queue = "bench";
 
 export function pgBossWorker(described: Described, settings: WorkOptions): WorkerSystem {
-  return { ...described, makeStore, connect: (url, handle) => connectBoss(url, handle, settings) };
+  return {
+    ...described,
+    makeStore,
+    connect(url, handle, workers) {
+      return connectBoss(url, handle, workers === undefined ? settings : { ...settings, localConcurrency: workers });
+    },
+  };
 }
 
 /** Its schema in a database, or an instance beside others on the one that is there. */
@@ -51,7 +57,7 @@ function makeStore(place: Place): Promise<Store> {
 }
 
 async function connectBoss(url: string, handle: Handle, settings: WorkOptions): Promise<OpenWorker> {
-  const boss = await openBoss({ connectionString: url, max: (settings.localConcurrency ?? 1) + 2 });
+  const boss = await openBoss({ connectionString: url, max: Math.min(50, (settings.localConcurrency ?? 1) + 2) });
   return {
     async start() {
       await boss.work<Numbered>(queue, settings, async (jobs) => {
@@ -130,6 +136,19 @@ export const adapter: Adapter = {
         target: atLeast(8, ratio),
       },
       { batchSize: 1000, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5, localConcurrency: 2 },
+    ),
+  ],
+  rates: [
+    pgBossWorker(
+      {
+        name: "pg-boss",
+        summary: "`send` of pg-boss 12, and `work`, which polls",
+        settings: [
+          "as many workers are its localConcurrency; batchSize 20, the batch of the others",
+          "pollingIntervalSeconds 0.5, the least that it takes; burstWhenBatchFull; supervise on, its default",
+        ],
+      },
+      { batchSize: 20, burstWhenBatchFull: true, pollingIntervalSeconds: 0.5 },
     ),
   ],
 };

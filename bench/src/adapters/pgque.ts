@@ -17,7 +17,7 @@ import type {
   WorkerSystem,
   Workload,
 } from "./adapter.ts";
-import { storeIn, warm } from "./support/pg-store.ts";
+import { connectionsOf, storeIn, warm } from "./support/pg-store.ts";
 import { consumerName, createQueue, prepareQueue, queue, typedQueue } from "./support/pgque-queue.ts";
 import { pulled, receivingBy, sendingBy } from "./support/table.ts";
 import { sendMany, sendOne, sendPrepared, sendZod } from "./support/pgque-senders.ts";
@@ -144,11 +144,8 @@ function workers(pgque: Pgque, { consumers, batch, idlePollMs, tally }: Workload
   };
 }
 
-/** What `pgque worker` opens: four for the worker, and those of the senders. */
-const connections = 10;
-
 export function pgqueWorker(described: Described, options: WorkerOptions): WorkerSystem {
-  return { ...described, makeStore, connect: (url, handle) => connect(url, handle, options) };
+  return { ...described, makeStore, connect: (url, handle, workers) => connect(url, handle, options, workers) };
 }
 
 function makeStore(place: Place): Promise<Store> {
@@ -168,16 +165,25 @@ function makeStore(place: Place): Promise<Store> {
   });
 }
 
-async function connect(url: string, handle: Handle, options: WorkerOptions): Promise<OpenWorker> {
-  const pgque = new Pgque({ connectionString: url, max: connections }, { prepare: true });
+/** All workers on one pool: what `pgque worker` opens for each, up to a limit, and the connections of senders. */
+async function connect(url: string, handle: Handle, options: WorkerOptions, workers = 1): Promise<OpenWorker> {
+  const pgque = new Pgque({ connectionString: url, max: connectionsOf(workers) }, { prepare: true });
   await warm(pgque.pool, 4);
   const own: WorkerOptions = { consumer: consumerName, ...options };
-  const worker = new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered), own);
+  let receives = 0;
+  const all = Array.from({ length: workers }, () =>
+    new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered), own).on("received", () => {
+      receives += 1;
+    }),
+  );
   return {
-    start: () => worker.start(),
+    async start() {
+      await Promise.all(all.map((worker) => worker.start()));
+    },
     send: (message) => pgque.send(typedQueue, message),
+    receives: () => receives,
     async stop() {
-      await worker.stop();
+      await Promise.all(all.map((worker) => worker.stop()));
       await pgque.close();
     },
   };
@@ -269,6 +275,16 @@ export const adapter: Adapter = {
         target: atMost(1, ms),
       },
       { concurrency: 10 },
+    ),
+  ],
+  rates: [
+    pgqueWorker(
+      {
+        name: "pgque",
+        summary: "`send` of @pgque/client, and workers of @pgque/worker with their defaults, all on one `Pgque`",
+        settings: ["concurrency 10, so batches of 20; statements are prepared; maintenance as in a service"],
+      },
+      {},
     ),
   ],
   pick: [pgqueOne, pgqueBatch],

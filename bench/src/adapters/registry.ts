@@ -32,6 +32,7 @@ export const systems = adapters.flatMap(({ load = [] }) => load);
 export const senders = adapters.flatMap(({ send = [] }) => send);
 export const drainSystems = adapters.flatMap(({ drain = [] }) => drain);
 export const latencySystems = adapters.flatMap(({ latency = [] }) => latency);
+export const ratesSystems = adapters.flatMap(({ rates = [] }) => rates);
 export const pickers = adapters.flatMap(({ pick = [] }) => pick);
 export const degradedSystems = adapters.flatMap(({ degradation = [] }) => degradation);
 

@@ -1,6 +1,7 @@
 import type { Adapter, System } from "./adapter.ts";
 import { tableJobs, tableSettings } from "./support/priority-table.ts";
-import { finishingBy, receivingBy, tableQueue } from "./support/table.ts";
+import { finishingBy, receivingBy, steadyPlansSetting, tableQueue, tunedSetting, tunedTable } from "./support/table.ts";
+import { wokenWorkers } from "./support/woken-workers.ts";
 
 const table = {
   schema: "skip_locked",
@@ -101,6 +102,24 @@ export const skipLockedDelete: System = tableQueue({
 
 export const adapter: Adapter = {
   load: [skipLocked, skipLockedRows, skipLockedDelete],
+  rates: [
+    wokenWorkers({
+      name: "skip-locked",
+      summary:
+        "skip-locked with a NOTIFY in every INSERT, and workers that are woken by it: claim up to 20 by UPDATE, DELETE them by their ids",
+      settings: [
+        ...settings,
+        "the workers of a process share the connection that listens; each notification wakes one that sleeps",
+        "a worker claims again after a full batch or a notification meanwhile, and otherwise sleeps; it polls every 5 s",
+        tunedSetting,
+        steadyPlansSetting,
+      ],
+      schema: `create schema skip_locked; ${tunedTable("skip_locked.job", table.columns)} ${table.more}`,
+      table: "skip_locked.job",
+      claim,
+      finish,
+    }),
+  ],
   pick: [
     {
       name: "skip-locked",

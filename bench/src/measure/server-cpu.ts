@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import type pg from "pg";
 import { processTimes, processesOf, visiblePostmaster } from "./server-processes.ts";
 
@@ -45,8 +46,15 @@ export class ServerCpu implements CpuClock {
   }
 
   async seconds(): Promise<number> {
-    const ticks = (await processesOf(this.#postmaster)).reduce((sum, { own }) => sum + own, 0);
+    const running = await Promise.all((await processesOf(this.#postmaster)).map(secondsOf));
     const postmaster = await processTimes(this.#postmaster);
-    return (ticks + (postmaster?.reaped ?? 0)) / ticksPerSecond;
+    return running.reduce((sum, seconds) => sum + seconds, (postmaster?.reaped ?? 0) / ticksPerSecond);
   }
+}
+
+/** To a nanosecond where the kernel keeps that: an idle server uses less than a tick in seconds. Of the one thread that a server process has. */
+async function secondsOf({ pid, own }: { pid: number; own: number }): Promise<number> {
+  const line = await readFile(`/proc/${pid}/schedstat`, "utf8").catch(() => "");
+  const nanoseconds = Number.parseInt(line, 10);
+  return nanoseconds > 0 ? nanoseconds / 1e9 : own / ticksPerSecond;
 }

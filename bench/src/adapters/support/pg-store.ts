@@ -47,6 +47,9 @@ export function openPool(connectionString: string, max: number): Pool {
   return pool.on("error", () => undefined).on("connect", (client) => client.on("error", () => undefined));
 }
 
+/** Of a pool that so many workers and the senders share. */
+export const connectionsOf = (workers: number): number => Math.min(50, 4 * workers + 6);
+
 /** Opens so many connections of it: that is not a part of what is measured. */
 export async function warm(pool: Pool, connections: number): Promise<void> {
   const clients = await Promise.all(Array.from({ length: connections }, () => pool.connect()));

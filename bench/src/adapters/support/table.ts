@@ -10,9 +10,13 @@ export const tunedSetting =
 export const steadyPlansSetting =
   "enable_seqscan, enable_bitmapscan, enable_hashjoin, enable_mergejoin off for its consumers: always the plan a full table gets";
 
+const unwanted = ["seqscan", "bitmapscan", "hashjoin", "mergejoin"];
+
+/** The same as `steadyPlans`, for the option `options` of a connection. */
+export const steadyPlansOptions = unwanted.map((plan) => `-c enable_${plan}=off`).join(" ");
+
 /** The planner has nothing else to choose than what it would choose for a full table. */
 export async function steadyPlans(client: pg.Client): Promise<void> {
-  const unwanted = ["seqscan", "bitmapscan", "hashjoin", "mergejoin"];
   await client.query(unwanted.map((plan) => `set enable_${plan} = off`).join("; "));
 }
 

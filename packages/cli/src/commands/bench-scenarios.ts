@@ -1,8 +1,16 @@
 import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
 import { list, number, numbers } from "../options.ts";
-
-/** An option: flag, help, and how its value is read; without `read` it is a text, or a switch. */
-type BenchOption = [flag: string, help: string, read?: (text: string) => unknown];
+import {
+  clients,
+  duration,
+  payloadBytes,
+  quick,
+  repeat,
+  sqlFiles,
+  synchronousCommit,
+  systems,
+  type BenchOption,
+} from "./bench-options.ts";
 
 /** A scenario of the benchmark as a command. */
 export interface BenchScenario {
@@ -15,31 +23,6 @@ export interface BenchScenario {
   /** Names a function of the benchmark, which is loaded when it runs: no other command needs it. */
   run: (bench: typeof import("@pgque/bench")) => (options: never, hooks: RunHooks) => Promise<Run<ScenarioResults>>;
 }
-
-const quick = (how: string): BenchOption => ["--quick", `${how}; indicative only`];
-const duration = (what: string): BenchOption => ["--duration <seconds>", what, number];
-const systems = (which: string): BenchOption => ["--systems <names>", which, list];
-const repeat = (count: number, inQuick?: number): BenchOption => [
-  "--repeat <times>",
-  `(default: ${count}${inQuick === undefined ? "" : `; quick: ${inQuick}`})`,
-  number,
-];
-const clients: BenchOption[] = [
-  ["--producers <n>", "(default: 4)", number],
-  ["--consumers <n>", "(default: 4)", number],
-  ["--batch <messages>", "the most one receive returns (default: 100)", number],
-];
-const payloadBytes: BenchOption = ["--payload-bytes <bytes>", "(default: 75)", number];
-const synchronousCommit = (preset: string): BenchOption => [
-  "--synchronous-commit <setting>",
-  `on or off (default: ${preset})`,
-];
-/** Systems of one SQL file, which is not ours to ship. */
-const sqlFiles: BenchOption[] = [
-  ["--pgmq-sql <file>", "PGMQ's pgmq.sql, for pgmq"],
-  ["--pgq-sql <file>", "PgQ's pgq_pl_only.sql, for pgq"],
-  ["--pgq-universal-sql <file>", "PgQue's pgque.sql, for pgq-universal: another project than this one"],
-];
 
 /** The benchmark without the name of another scenario. */
 export const xmin: BenchScenario = {
@@ -162,6 +145,29 @@ export const scenarios: readonly BenchScenario[] = [
       repeat(5, 1),
     ],
     run: ({ runLatency }) => runLatency,
+  },
+  {
+    name: "rates",
+    summary: "Measure what workers cost at rates from idle to saturated.",
+    details: "CPU of the server and of the workers, latency and receives a message, with few workers and many.",
+    examples: `
+  pgque bench rates --quick                                    two minutes, once, indicative
+  pgque bench rates --rates idle --workers 100                 what workers cost that have nothing to do
+  pgque bench rates --rates 100,800 --systems pgque,skip-locked`,
+    options: [
+      quick("one repeat of two seconds a cell, fewer rates and workers"),
+      duration("how long messages are sent in each cell (default: 10; quick: 2)"),
+      [
+        "--rates <list>",
+        "messages a second, idle, or saturated (default: idle,1,10,100,800,saturated; quick: idle,100,saturated)",
+        list,
+      ],
+      ["--workers <numbers>", "of one process (default: 1,10,100; quick: 1,10)", numbers],
+      systems("of pgque, skip-locked, graphile-worker, pg-boss, insert-notify (default: all)"),
+      synchronousCommit("on"),
+      repeat(3, 1),
+    ],
+    run: ({ runRates }) => runRates,
   },
   {
     name: "throughput",
