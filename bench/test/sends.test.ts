@@ -5,7 +5,7 @@ import { markdown as reportMarkdown } from "#src/report/markdown";
 import type { SendsCell, SendsFigures, SendsResults } from "#src/sends/sends-results";
 import { sendsTerminalReport } from "#src/sends/sends-table";
 import { sendsPlan } from "#src/sends/sends-plan";
-import { peer } from "#src/adapters/support/peer";
+import { peer } from "#src/adapters/support/library";
 import { resolveSendsSettings, type SendsOptions } from "#src/sends/sends-settings";
 
 const small: SendsOptions = { payloadBytes: [100], messages: [1000], connections: [4], repeat: 2 };

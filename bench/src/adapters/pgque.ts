@@ -2,7 +2,6 @@ import { Pgque } from "@pgque/client";
 import { Worker, type WorkerOptions } from "@pgque/worker";
 import type {
   Adapter,
-  Consumers,
   Described,
   Handle,
   OpenWorker,
@@ -10,19 +9,19 @@ import type {
   PickSite,
   Place,
   Receive,
-  Send,
   Store,
   System,
   Work,
   WorkerSystem,
   Workload,
 } from "./adapter.ts";
+import { underLoad } from "./support/library.ts";
 import { connectionsOf, storeIn, warm } from "./support/pg-store.ts";
 import { consumerName, createQueue, prepareQueue, queue, typedQueue } from "./support/pgque-queue.ts";
 import { pulled, receivingBy, sendingBy } from "./support/table.ts";
-import { sendMany, sendOne, sendPrepared, sendZod } from "./support/pgque-senders.ts";
+import { senders, sendingTo } from "./support/pgque-senders.ts";
+import { Failure } from "../failure.ts";
 import type { Numbered } from "../load/numbered.ts";
-import { dueOf } from "../load/payload.ts";
 import { ms } from "../report/format.ts";
 import { atMost } from "../scenario/target.ts";
 
@@ -80,7 +79,7 @@ const consumer = (workload: Workload): Promise<Receive> =>
   });
 
 /** Pgque with its worker: leases, heartbeats, settling and maintenance as in a service. */
-export const underWorkers: System = {
+const underWorkers: System = {
   name: "pgque-worker",
   summary:
     "Pgque with @pgque/client and @pgque/worker: send or sendMany, handlers that do nothing, batches received and settled by workers",
@@ -94,57 +93,25 @@ export const underWorkers: System = {
   segments: /^message_\d+_\d+$/,
   async open(workload) {
     await prepareQueue(workload);
-    const pgque = new Pgque({
-      connectionString: workload.url,
-      max: 4 * workload.consumers + workload.producers,
-      application_name: "worker",
-    });
+    const { consumers, producers, batch, idlePollMs, url } = workload;
+    const max = 4 * consumers + producers;
+    const pgque = new Pgque({ connectionString: url, max, application_name: "worker" });
     await pgque.subscribe(typedQueue, consumerName);
-    const send: Send = async (payloads) => {
-      const messages = payloads.map((payload): unknown => JSON.parse(payload));
-      await (messages.length === 1 ? pgque.send(typedQueue, messages[0]) : pgque.sendMany(typedQueue, messages));
+    const options: WorkerOptions = {
+      consumer: consumerName,
+      concurrency: batch,
+      batchSize: batch,
+      prefetch: 2 * batch,
+      pollMinMs: idlePollMs,
+      pollMaxMs: idlePollMs,
     };
-    return {
-      send: Array.from({ length: workload.producers }, () => send),
-      consumers: workers(pgque, workload),
-      close: () => pgque.close(),
-    };
+    const open = async (handle: Handle) =>
+      new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered), options);
+    return underLoad(workload, new Failure(), { send: sendingTo(pgque), close: () => pgque.close() }, open);
   },
 };
 
-function workers(pgque: Pgque, { consumers, batch, idlePollMs, tally }: Workload): Consumers {
-  const all = Array.from(
-    { length: consumers },
-    () =>
-      new Worker(
-        pgque,
-        typedQueue,
-        ({ payload }) => {
-          tally.received(dueOf(payload));
-          tally.finished(1);
-        },
-        {
-          consumer: consumerName,
-          concurrency: batch,
-          batchSize: batch,
-          prefetch: 2 * batch,
-          pollMinMs: idlePollMs,
-          pollMaxMs: idlePollMs,
-        },
-      ),
-  );
-  return {
-    kind: "pushed",
-    async start() {
-      await Promise.all(all.map((worker) => worker.start()));
-    },
-    async stop() {
-      await Promise.all(all.map((worker) => worker.stop()));
-    },
-  };
-}
-
-export function pgqueWorker(described: Described, options: WorkerOptions): WorkerSystem {
+function worker(described: Described, options: WorkerOptions): WorkerSystem {
   return { ...described, makeStore, connect: (url, handle, workers) => connect(url, handle, options, workers) };
 }
 
@@ -155,7 +122,7 @@ function makeStore(place: Place): Promise<Store> {
     await pgque.subscribe(typedQueue, consumerName);
     return {
       ...store,
-      send: (messages) => pgque.sendMany(typedQueue, messages),
+      send: sendingTo(pgque),
       async unsettled() {
         const [consumer] = await pgque.consumers.list(typedQueue);
         if (consumer === undefined) throw new Error(`expected consumer ${consumerName}, found none`);
@@ -228,14 +195,14 @@ const pickSettings = [
   "receives with synchronous_commit off, on a connection of their own, as @pgque/worker does: a lost receive is only redelivered; acks with the run's",
 ];
 
-export const pgqueOne: Picker = {
+const pgqueOne: Picker = {
   name: "pgque",
   summary: "Pgque's SQL, a message at a time: receive_messages, ack",
   settings: pickSettings,
   ...pgquePicker(1),
 };
 
-export const pgqueBatch: Picker = {
+const pgqueBatch: Picker = {
   name: "pgque-batch",
   summary: "the same with up to 100 messages a receive, which is how it is meant to be used",
   settings: pickSettings,
@@ -244,9 +211,9 @@ export const pgqueBatch: Picker = {
 
 export const adapter: Adapter = {
   load: [pgque, underWorkers],
-  send: [sendMany, sendZod, sendOne, sendPrepared],
+  send: senders,
   drain: [
-    pgqueWorker(
+    worker(
       {
         name: "pgque",
         summary: "@pgque/worker with the settings that its documentation gives for many short handlers",
@@ -257,7 +224,7 @@ export const adapter: Adapter = {
       },
       { concurrency: 100, prefetch: 4000, batchSize: 2000 },
     ),
-    pgqueWorker(
+    worker(
       {
         name: "pgque-default",
         summary: "the same with the worker's defaults",
@@ -267,7 +234,7 @@ export const adapter: Adapter = {
     ),
   ],
   latency: [
-    pgqueWorker(
+    worker(
       {
         name: "pgque",
         summary: "`send` of @pgque/client, and @pgque/worker with its defaults, woken by NOTIFY",
@@ -278,7 +245,7 @@ export const adapter: Adapter = {
     ),
   ],
   rates: [
-    pgqueWorker(
+    worker(
       {
         name: "pgque",
         summary: "`send` of @pgque/client, and workers of @pgque/worker with their defaults, all on one `Pgque`",
