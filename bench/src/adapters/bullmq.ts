@@ -1,20 +1,7 @@
-import type {
-  Adapter,
-  Consumers,
-  Described,
-  Handle,
-  OpenWorker,
-  Send,
-  Sender,
-  Store,
-  System,
-  WorkerSystem,
-  Workload,
-} from "./adapter.ts";
-import { bullmqPackage, onPostgres, onRedis, type BullBackend, type BullQueue } from "./support/bullmq-backend.ts";
-import { peer } from "./support/peer.ts";
-import { pushed } from "./support/pushed.ts";
-import { startRedis, type RedisServer } from "./support/redis-server.ts";
+import type { BackendClasses, IQueueBackend, Job } from "bullmq";
+import type { Adapter, Described, Handle, OpenWorker, Sender, Store, System, WorkerSystem } from "./adapter.ts";
+import { peer, underLoad, type LibraryQueue, type LibraryWorker } from "./support/library.ts";
+import { startRedis } from "./support/redis-server.ts";
 import { tunedSetting, tuneAutovacuum } from "./support/table.ts";
 import { closing } from "../closing.ts";
 import { Failure, unheard } from "../failure.ts";
@@ -22,86 +9,94 @@ import { processCpu } from "../measure/server-cpu.ts";
 import { ratio } from "../report/format.ts";
 import { atLeast } from "../scenario/target.ts";
 
-export function bullmqWorker(described: Described, concurrency: number): WorkerSystem {
-  return { ...described, makeStore, connect: (url, handle) => connect(url, handle, concurrency) };
+const name = "bench";
+
+/** What BullMQ stores in. `failed` is told what its listeners are told. */
+interface Backend {
+  queue(failed: (error: unknown) => void): Promise<LibraryQueue & Pick<Store, "unsettled">>;
+  worker(handle: Handle, concurrency: number, failed: (error: unknown) => void): Promise<LibraryWorker>;
 }
 
-async function makeStore(): Promise<Store> {
-  const redis = await startRedis({});
-  const queue = await openQueue(redis);
+/** @throws NotRun when a package is not installed */
+async function onRedis(connection: { host: string; port: number }): Promise<Backend> {
+  const packages = ["bullmq@6", "ioredis@5"];
+  await peer(packages, () => import("ioredis"));
+  const { createRedisBackend, withBackend } = await peer(packages, () => import("bullmq"));
+  return backend(withBackend(createRedisBackend), connection);
+}
+
+/**
+ * In a database where BullMQ's schema is.
+ *
+ * @param max connections of each queue and each worker; one more of a worker listens
+ */
+function onPostgres(
+  { createPostgresBackend, withBackend }: typeof import("bullmq"),
+  url: string,
+  max: number,
+): Backend {
+  const connection = new URL(url);
+  // it adds to the `options` of a configuration, over which those of a URL would win
+  const options = connection.searchParams.get("options") ?? "";
+  connection.searchParams.delete("options");
+  return backend(withBackend(createPostgresBackend), { connectionString: connection.href, options, max });
+}
+
+function backend<Stored extends IQueueBackend, Connection>(
+  { Queue, Worker }: BackendClasses<Stored, Connection>,
+  connection: Connection,
+): Backend {
   return {
-    url: `redis://${redis.host}:${redis.port}`,
-    send: (messages) => queue.addBulk(messages.map((data) => ({ name: "default", data }))),
-    // failed ones are a failure of the run, not a result
-    unsettled: () => queue.getJobCountByTypes("waiting", "active", "delayed", "prioritized", "failed"),
-    cpu: processCpu(redis.pid),
-    admin: null,
-    async close() {
-      await queue.close();
-      await redis.stop();
+    async queue(failed) {
+      const queue = new Queue(name, { connection });
+      queue.on("error", failed);
+      await queue.waitUntilReady();
+      return {
+        send: ([first, ...others]) =>
+          others.length === 0
+            ? queue.add("default", first)
+            : queue.addBulk([first, ...others].map((data) => ({ name: "default", data }))),
+        // failed ones are a failure of the run, not a result
+        unsettled: () => queue.getJobCountByTypes("waiting", "active", "delayed", "prioritized", "failed"),
+        close: () => queue.close(),
+      };
+    },
+    async worker(handle, concurrency, failed) {
+      const options = { connection, autorun: false, concurrency, removeOnComplete: { count: 0 } };
+      const worker = new Worker(name, async ({ data }: Job) => handle(data), options);
+      worker.on("error", failed).on("failed", (_job, error) => failed(error));
+      await worker.waitUntilReady();
+      let running: Promise<void> | undefined;
+      return {
+        async start() {
+          running = worker.run();
+          running.catch(failed);
+        },
+        async stop() {
+          await worker.close();
+          await running;
+        },
+      };
     },
   };
 }
 
-async function openQueue(redis: RedisServer): Promise<BullQueue> {
+/**
+ * A queue on a Redis of its own.
+ *
+ * @throws NotRun when a package or redis-server is not installed
+ */
+export async function openOnRedis(configuration: Record<string, string>, failed: (error: unknown) => void = unheard) {
+  const redis = await startRedis(configuration);
   try {
-    const backend = await onRedis(redis);
-    return await backend.queue(unheard);
+    const stored = await onRedis(redis);
+    const queue = await stored.queue(failed);
+    const url = `redis://${redis.host}:${redis.port}`;
+    return { ...queue, ...stored, url, cpu: processCpu(redis.pid), close: closing(queue.close, () => redis.stop()) };
   } catch (error) {
     await redis.stop();
     throw error;
   }
-}
-
-async function connect(url: string, handle: Handle, concurrency: number): Promise<OpenWorker> {
-  const { hostname: host, port } = new URL(url);
-  const backend = await onRedis({ host, port: Number(port) });
-  const queue = await backend.queue(unheard);
-  const worker = await backend.worker(handle, concurrency, unheard);
-  let running: Promise<void> | undefined;
-  return {
-    async start() {
-      running = worker.run();
-    },
-    send: (message) => queue.add("default", message),
-    async stop() {
-      await worker.close();
-      await running;
-      await queue.close();
-    },
-  };
-}
-
-/** Producers of one process share a Queue and its connections, as BullMQ's documentation has it. */
-export function bullmqSend(queue: BullQueue): Send {
-  return async (payloads) => {
-    const jobs = payloads.map((payload) => ({ name: "default", data: JSON.parse(payload) as unknown }));
-    const [only] = jobs;
-    if (only !== undefined && jobs.length === 1) await queue.add(only.name, only.data);
-    else await queue.addBulk(jobs);
-  };
-}
-
-/** A Worker for each consumer. */
-export function bullmqConsumers(
-  workload: Workload,
-  backend: BullBackend,
-  failure: Failure,
-): Consumers & { kind: "pushed" } {
-  return pushed(workload, failure, async (handle) => {
-    const worker = await backend.worker(handle, workload.batch, failure.note);
-    let running: Promise<void> | undefined;
-    return {
-      async start() {
-        running = worker.run();
-        running.catch(failure.note);
-      },
-      async stop() {
-        await worker.close();
-        await running;
-      },
-    };
-  });
 }
 
 export const bullmqWorkerSettings = [
@@ -109,42 +104,15 @@ export const bullmqWorkerSettings = [
   "removeOnComplete with count 0, so that nothing is kept of what is done; the next job comes with the answer that completes one",
 ];
 
-/** BullMQ on a Redis of its own. */
-export interface BullmqOnRedis {
-  backend: BullBackend;
-  queue: BullQueue;
-  redis: RedisServer;
-  close: () => Promise<void>;
-}
+/** A Redis that is made as durable as PostgreSQL. */
+export const durableRedis = { appendonly: "yes", appendfsync: "always" };
 
-/** How a Redis is made to be as durable as PostgreSQL. */
 export const redisSettings = [
   "one Redis for each cell, on loopback as PostgreSQL is; its CPU is counted into that of the server",
   "appendonly yes, appendfsync always: on the disk when a call returns, as a commit is; its documentation advises everysec, which may lose a second",
 ];
 
-/** @throws NotRun when a package or redis-server is not installed */
-export async function openBullmqOnRedis(failure: Failure): Promise<BullmqOnRedis> {
-  const redis = await startRedis({ appendonly: "yes", appendfsync: "always" });
-  try {
-    const backend = await onRedis(redis);
-    const queue = await backend.queue(failure.note);
-    return {
-      backend,
-      queue,
-      redis,
-      async close() {
-        await queue.close();
-        await redis.stop();
-      },
-    };
-  } catch (error) {
-    await redis.stop();
-    throw error;
-  }
-}
-
-export const bullmq: System = {
+const bullmq: System = {
   name: "bullmq",
   summary:
     "BullMQ 6 on Redis: add or addBulk, and its Worker. It keeps nothing in PostgreSQL: no horizon concerns it, and no transaction of the application can hold a send",
@@ -153,23 +121,16 @@ export const bullmq: System = {
   segments: null,
   async open(workload) {
     const failure = new Failure();
-    const { backend, queue, redis, close } = await openBullmqOnRedis(failure);
-    const send = bullmqSend(queue);
-    const consumers = bullmqConsumers(workload, backend, failure);
-    return {
-      send: Array.from({ length: workload.producers }, () => send),
-      consumers,
-      maintain: failure.check,
-      otherServer: processCpu(redis.pid),
-      close: closing(() => consumers.stop(), close),
-    };
+    const redis = await openOnRedis(durableRedis, failure.note);
+    const open = (handle: Handle) => redis.worker(handle, workload.batch, failure.note);
+    return { ...underLoad(workload, failure, redis, open), otherServer: redis.cpu };
   },
 };
 
 /** As many as a worker of Pgque is given. */
 const connectionsPerWorker = 4;
 
-export const bullmqPostgres: System = {
+const bullmqPostgres: System = {
   name: "bullmq-postgres",
   summary:
     "BullMQ 6 on its PostgreSQL backend: add or addBulk, and its Worker, which claims rows picked with FOR UPDATE SKIP LOCKED by UPDATE, a job at a time, and is woken by NOTIFY",
@@ -181,81 +142,78 @@ export const bullmqPostgres: System = {
   schema: "bullmq",
   segments: null,
   async open(workload) {
-    const { admin, url, producers } = workload;
+    const { admin, url, producers, batch } = workload;
     const failure = new Failure();
-    const { runMigrations } = await bullmqPackage();
-    await runMigrations(admin);
+    const bullmqPackage = await peer(["bullmq@6"], () => import("bullmq"));
+    await bullmqPackage.runMigrations(admin);
     await tuneAutovacuum(admin, "bullmq");
-    const queue = await (await onPostgres(url, producers)).queue(failure.note);
-    const send = bullmqSend(queue);
-    const consumers = bullmqConsumers(workload, await onPostgres(url, connectionsPerWorker), failure);
-    return {
-      send: Array.from({ length: producers }, () => send),
-      consumers,
-      maintain: failure.check,
-      close: closing(
-        () => consumers.stop(),
-        () => queue.close(),
-      ),
-    };
+    const queue = await onPostgres(bullmqPackage, url, producers).queue(failure.note);
+    const workers = onPostgres(bullmqPackage, url, connectionsPerWorker);
+    return underLoad(workload, failure, queue, (handle) => workers.worker(handle, batch, failure.note));
   },
 };
-
-const packages = ["bullmq@6", "ioredis@5"];
 
 const senderSettings = [
   "one Redis for each cell, on loopback as PostgreSQL is; maxmemory-policy noeviction, which BullMQ requires and Redis has by default",
   "default job options; addBulk is one pipeline of scripts, and not atomic: others see part of it",
 ];
 
-export const sendMany: Sender = sender("bullmq", "`addBulk` of BullMQ 6 on Redis with its built-in configuration", {}, [
-  "persistence as Redis has it by default: appendonly no, snapshots an hour, five minutes or a minute apart; a crash loses what came since. No snapshot falls into a cell",
-  ...senderSettings,
-]);
-
-export const sendManyAof: Sender = sender(
-  "bullmq-aof",
-  "the same with the append-only file that BullMQ's documentation advises for production",
-  { appendonly: "yes", appendfsync: "everysec" },
-  [
-    "appendonly yes, appendfsync everysec: a crash loses a second; a commit of PostgreSQL is on the disk",
-    ...senderSettings,
-  ],
-);
-
-function sender(name: string, summary: string, configuration: Record<string, string>, settings: string[]): Sender {
+function sender(described: Described, configuration: Record<string, string>): Sender {
   return {
-    name,
+    ...described,
     group: "many",
-    summary,
-    settings,
     target: atLeast(5, ratio),
     async open() {
-      const { Queue } = await peer(packages, () => import("bullmq"));
-      await peer(packages, () => import("ioredis"));
-      const redis = await startRedis(configuration);
-      const queue = new Queue("bench", { connection: { host: redis.host, port: redis.port } });
-      // a connection that breaks makes the next call fail; without a listener it would end the process here
-      queue.on("error", () => undefined);
-      await queue.waitUntilReady();
-      return {
-        send: (payloads) => queue.addBulk(payloads.map((data) => ({ name: "default", data }))),
-        stored: () => queue.count(),
-        server: processCpu(redis.pid),
-        async close() {
-          await queue.close();
-          await redis.stop();
-        },
-      };
+      const { send, unsettled, cpu, close } = await openOnRedis(configuration);
+      return { send, stored: unsettled, server: cpu, close };
     },
   };
 }
 
+function worker(described: Described, concurrency: number): WorkerSystem {
+  return {
+    ...described,
+    makeStore: async () => ({ ...(await openOnRedis({})), admin: null }),
+    connect: (url, handle) => connect(url, handle, concurrency),
+  };
+}
+
+async function connect(url: string, handle: Handle, concurrency: number): Promise<OpenWorker> {
+  const { hostname: host, port } = new URL(url);
+  const redis = await onRedis({ host, port: Number(port) });
+  const queue = await redis.queue(unheard);
+  const { start, stop } = await redis.worker(handle, concurrency, unheard);
+  return { start, send: (message) => queue.send([message]), stop: closing(stop, queue.close) };
+}
+
 export const adapter: Adapter = {
   load: [bullmq, bullmqPostgres],
-  send: [sendMany, sendManyAof],
+  send: [
+    sender(
+      {
+        name: "bullmq",
+        summary: "`addBulk` of BullMQ 6 on Redis with its built-in configuration",
+        settings: [
+          "persistence as Redis has it by default: appendonly no, snapshots an hour, five minutes or a minute apart; a crash loses what came since. No snapshot falls into a cell",
+          ...senderSettings,
+        ],
+      },
+      {},
+    ),
+    sender(
+      {
+        name: "bullmq-aof",
+        summary: "the same with the append-only file that BullMQ's documentation advises for production",
+        settings: [
+          "appendonly yes, appendfsync everysec: a crash loses a second; a commit of PostgreSQL is on the disk",
+          ...senderSettings,
+        ],
+      },
+      { appendonly: "yes", appendfsync: "everysec" },
+    ),
+  ],
   drain: [
-    bullmqWorker(
+    worker(
       {
         name: "bullmq",
         summary: "the Worker of BullMQ 6 on Redis with its built-in configuration",
@@ -270,7 +228,7 @@ export const adapter: Adapter = {
     ),
   ],
   latency: [
-    bullmqWorker(
+    worker(
       {
         name: "bullmq",
         summary: "`add` of BullMQ 6 on Redis with its built-in configuration, and its worker",

@@ -1,19 +1,8 @@
 import type { RunnerOptions } from "graphile-worker";
-import type {
-  Adapter,
-  Described,
-  Handle,
-  OpenWorker,
-  Place,
-  Send,
-  Sender,
-  Store,
-  System,
-  WorkerSystem,
-} from "./adapter.ts";
-import { peer } from "./support/peer.ts";
+import type { Pool } from "pg";
+import type { Adapter, Described, Handle, OpenWorker, Place, Sender, Store, System, WorkerSystem } from "./adapter.ts";
+import { peer, underLoad, type LibraryQueue } from "./support/library.ts";
 import { connectionsOf, openPool, rowsIn, storeIn, warm } from "./support/pg-store.ts";
-import { pushed } from "./support/pushed.ts";
 import { tunedSetting, tuneAutovacuum } from "./support/table.ts";
 import { closing } from "../closing.ts";
 import { Failure, unheard } from "../failure.ts";
@@ -24,61 +13,44 @@ const load = () => peer(["graphile-worker@0.18"], () => import("graphile-worker"
 
 type Settings = NonNullable<NonNullable<RunnerOptions["preset"]>["worker"]>;
 
-export const graphileTask = "default";
-
-export function graphileWorker(described: Described, settings: Settings): WorkerSystem {
-  return {
-    ...described,
-    makeStore,
-    connect(url, handle, workers = settings.concurrentJobs ?? 1) {
-      const connections = Math.min(workers + 1, connectionsOf(workers));
-      return connectGraphile(url, handle, { ...settings, concurrentJobs: workers }, connections);
-    },
-  };
-}
+const identifier = "default";
+const jobs = "graphile_worker._private_jobs";
 
 /** Its schema in a database, and what sends to it. Of everything that it logs `failed` is told the errors. */
-export async function graphileUtils(pgPool: ReturnType<typeof openPool>, failed: (error: unknown) => void = unheard) {
+async function openQueue(pgPool: Pool, failed: (error: unknown) => void = unheard): Promise<LibraryQueue> {
   const { makeWorkerUtils } = await load();
   const utils = await makeWorkerUtils({ pgPool, logger: await errorsTo(failed) });
   await utils.migrate();
-  return utils;
+  return {
+    send: ([first, ...others]) =>
+      others.length === 0
+        ? utils.addJob(identifier, first)
+        : utils.addJobs([first, ...others].map((payload) => ({ identifier, payload }))),
+    close: async () => utils.release(),
+  };
 }
 
 async function makeStore(place: Place): Promise<Store> {
   await load();
   return storeIn(place, async ({ store, pool }) => {
-    const utils = await graphileUtils(pool);
-    return {
-      ...store,
-      send: (messages) => utils.addJobs(messages.map((payload) => ({ identifier: graphileTask, payload }))),
-      async unsettled() {
-        const { rows } = await store.admin.query<{ jobs: string }>(
-          "select count(*) as jobs from graphile_worker._private_jobs",
-        );
-        return Number(rows[0]?.jobs);
-      },
-      async close() {
-        await utils.release();
-        await store.close();
-      },
-    };
+    const { send, close } = await openQueue(pool);
+    return { ...store, send, unsettled: () => rowsIn(store.admin, jobs), close: closing(close, store.close) };
   });
 }
 
 /** One runner on so many connections; one more listens, and those that send have a pool of their own. */
-export async function connectGraphile(
+async function connect(
   url: string,
   handle: Handle,
   settings: Settings,
   connections: number,
   failed: (error: unknown) => void = unheard,
 ): Promise<OpenWorker> {
-  const { makeWorkerUtils, run } = await load();
+  const { run } = await load();
   const logger = await errorsTo(failed);
   const [pool, sending] = [openPool(url, connections + 1), openPool(url, 10)];
   await warm(pool, connections);
-  const utils = await makeWorkerUtils({ pgPool: sending, logger });
+  const { send, close } = await openQueue(sending, failed);
   let runner: Awaited<ReturnType<typeof run>> | undefined;
   return {
     async start() {
@@ -87,15 +59,15 @@ export async function connectGraphile(
         pgPool: pool,
         logger,
         noHandleSignals: true,
-        taskList: { [graphileTask]: (payload) => handle(payload as Parameters<Handle>[0]) as undefined },
+        taskList: { [identifier]: (payload) => handle(payload as Parameters<Handle>[0]) as undefined },
       });
       // what ends it before it is stopped ends its promise
       runner.promise.catch(failed);
     },
-    send: (message) => utils.addJob(graphileTask, message),
+    send: (message) => send([message]),
     async stop() {
       await runner?.stop();
-      await utils.release();
+      await close();
       await Promise.all([pool.end(), sending.end()]);
     },
   };
@@ -109,13 +81,31 @@ async function errorsTo(failed: (error: unknown) => void) {
   });
 }
 
+function worker(described: Described, settings: Settings): WorkerSystem {
+  return {
+    ...described,
+    makeStore,
+    connect(url, handle, workers = settings.concurrentJobs ?? 1) {
+      const connections = Math.min(workers + 1, connectionsOf(workers));
+      return connect(url, handle, { ...settings, concurrentJobs: workers }, connections);
+    },
+  };
+}
+
 /** What its own benchmark is run with. */
 const concurrentJobs = 24;
+
+const batchesOf = (size: number): Settings => ({
+  concurrentJobs,
+  localQueue: { size },
+  completeJobBatchDelay: 0,
+  failJobBatchDelay: 0,
+});
 
 /** As many as a worker of Pgque is given. */
 const connectionsPerWorker = 4;
 
-export const underLoad: System = {
+const withRunners: System = {
   name: "graphile-worker",
   summary:
     "graphile-worker 0.18: addJob or addJobs, and its worker, which fetches by UPDATE of rows picked with FOR UPDATE SKIP LOCKED and completes by DELETE",
@@ -134,40 +124,20 @@ export const underLoad: System = {
     const { url, admin, producers, batch, idlePollMs } = workload;
     const failure = new Failure();
     const pool = openPool(url, producers);
-    const utils = await graphileUtils(pool, failure.note).catch(async (error) => {
+    const { send, close } = await openQueue(pool, failure.note).catch(async (error) => {
       await pool.end();
       throw error;
     });
     await tuneAutovacuum(admin, "graphile_worker");
-    const send: Send = async (payloads) => {
-      const specs = payloads.map((payload) => ({ identifier: graphileTask, payload: JSON.parse(payload) }));
-      const [only] = specs;
-      if (only !== undefined && specs.length === 1) await utils.addJob(graphileTask, only.payload);
-      else await utils.addJobs(specs);
-    };
-    const settings = {
-      concurrentJobs,
-      localQueue: { size: Math.max(batch, concurrentJobs), refetchDelay: { durationMs: idlePollMs } },
-      completeJobBatchDelay: 0,
-      failJobBatchDelay: 0,
-    };
-    const consumers = pushed(workload, failure, (handle) =>
-      connectGraphile(url, handle, settings, connectionsPerWorker, failure.note),
+    const size = Math.max(batch, concurrentJobs);
+    const settings = { ...batchesOf(size), localQueue: { size, refetchDelay: { durationMs: idlePollMs } } };
+    return underLoad(workload, failure, { send, close: closing(close, () => pool.end()) }, (handle) =>
+      connect(url, handle, settings, connectionsPerWorker, failure.note),
     );
-    return {
-      send: Array.from({ length: producers }, () => send),
-      consumers,
-      maintain: failure.check,
-      close: closing(
-        () => consumers.stop(),
-        async () => utils.release(),
-        () => pool.end(),
-      ),
-    };
   },
 };
 
-export const sendMany: Sender = {
+const sendMany: Sender = {
   name: "graphile-worker",
   group: "many",
   summary: "`addJobs` of graphile-worker 0.18, which its documentation advises for many jobs",
@@ -176,32 +146,16 @@ export const sendMany: Sender = {
     "jobs without a queue name and without a job key: neither is needed here, and add_jobs does more for each job that has one",
   ],
   target: atLeast(5, ratio),
-  async open({ admin, pool }) {
-    const { Logger, makeWorkerUtils } = await peer(["graphile-worker@0.18"], () => import("graphile-worker"));
-    const utils = await makeWorkerUtils({ pgPool: pool, logger: new Logger(() => () => undefined) });
-    await utils.migrate();
-    return {
-      send: (payloads) => utils.addJobs(payloads.map((payload) => ({ identifier: "default", payload }))),
-      stored: () => rowsIn(admin, "graphile_worker._private_jobs"),
-      close: async () => utils.release(),
-    };
-  },
+  open: async ({ admin, pool }) => ({ ...(await openQueue(pool)), stored: () => rowsIn(admin, jobs) }),
 };
 
 const target = atLeast(8, ratio);
 
-const batchesOf = (size: number): Settings => ({
-  concurrentJobs,
-  localQueue: { size },
-  completeJobBatchDelay: 0,
-  failJobBatchDelay: 0,
-});
-
 export const adapter: Adapter = {
-  load: [underLoad],
+  load: [withRunners],
   send: [sendMany],
   drain: [
-    graphileWorker(
+    worker(
       {
         name: "graphile-worker",
         summary:
@@ -214,7 +168,7 @@ export const adapter: Adapter = {
       },
       batchesOf(500),
     ),
-    graphileWorker(
+    worker(
       {
         name: "graphile-worker-2000",
         summary: "the same with the batches of pgque",
@@ -223,7 +177,7 @@ export const adapter: Adapter = {
       },
       batchesOf(2000),
     ),
-    graphileWorker(
+    worker(
       {
         name: "graphile-worker-default",
         summary: "the same without batches: a call for each job to fetch it and one to complete it",
@@ -233,7 +187,7 @@ export const adapter: Adapter = {
     ),
   ],
   latency: [
-    graphileWorker(
+    worker(
       {
         name: "graphile-worker",
         summary: "`addJob` of graphile-worker 0.18, and its worker, woken by NOTIFY",
@@ -246,7 +200,7 @@ export const adapter: Adapter = {
     ),
   ],
   rates: [
-    graphileWorker(
+    worker(
       {
         name: "graphile-worker",
         summary: "`addJob` of graphile-worker 0.18, and its worker, woken by NOTIFY",

@@ -1,8 +1,9 @@
 import type { ConstructorOptions, PgBoss, WorkOptions } from "pg-boss";
 import type { Adapter, Described, Handle, OpenWorker, Place, Store, System, WorkerSystem } from "./adapter.ts";
-import { peer } from "./support/peer.ts";
-import { storeIn } from "./support/pg-store.ts";
+import { peer } from "./support/library.ts";
+import { rowsIn, storeIn } from "./support/pg-store.ts";
 import { pulled, tunedSetting, tuneAutovacuum } from "./support/table.ts";
+import { closing } from "../closing.ts";
 import { Failure, unheard } from "../failure.ts";
 import type { Numbered } from "../load/numbered.ts";
 import { dueOf } from "../load/payload.ts";
@@ -11,24 +12,20 @@ import { atLeast } from "../scenario/target.ts";
 
 const queue = "bench";
 
-export function pgBossWorker(described: Described, settings: WorkOptions): WorkerSystem {
-  return {
-    ...described,
-    makeStore,
-    connect(url, handle, workers) {
-      return connectBoss(url, handle, workers === undefined ? settings : { ...settings, localConcurrency: workers });
-    },
-  };
-}
-
 /** Its schema in a database, or an instance beside others on the one that is there. */
-async function openBoss(options: ConstructorOptions): Promise<PgBoss> {
+async function openBoss(options: ConstructorOptions, failed: (error: Error) => void = unheard): Promise<PgBoss> {
   const { PgBoss } = await peer(["pg-boss@12.35"], () => import("pg-boss"));
   const boss = new PgBoss({ schedule: false, ...options });
-  // a failure shows in what is not handled; without a listener it would end the process
-  boss.on("error", unheard);
+  // without a listener a failure would end the process
+  boss.on("error", failed);
   return boss.start();
 }
+
+const insert = (boss: PgBoss, messages: readonly object[]) =>
+  boss.insert(
+    queue,
+    messages.map((data) => ({ data })),
+  );
 
 function makeStore(place: Place): Promise<Store> {
   return storeIn(place, async ({ store }) => {
@@ -37,27 +34,24 @@ function makeStore(place: Place): Promise<Store> {
     await boss.createQueue(queue);
     return {
       ...store,
-      send: (messages) =>
-        boss.insert(
-          queue,
-          messages.map((data) => ({ data })),
-        ),
-      async unsettled() {
-        const { rows } = await store.admin.query<{ jobs: string }>(
-          "select count(*) as jobs from pgboss.job where state < 'completed'",
-        );
-        return Number(rows[0]?.jobs);
-      },
-      async close() {
-        await boss.stop({ graceful: false });
-        await store.close();
-      },
+      send: (messages) => insert(boss, messages),
+      unsettled: () => rowsIn(store.admin, "pgboss.job where state < 'completed'"),
+      close: closing(() => boss.stop({ graceful: false }), store.close),
     };
   });
 }
 
-async function connectBoss(url: string, handle: Handle, settings: WorkOptions): Promise<OpenWorker> {
-  const boss = await openBoss({ connectionString: url, max: Math.min(50, (settings.localConcurrency ?? 1) + 2) });
+function worker(described: Described, settings: WorkOptions): WorkerSystem {
+  return {
+    ...described,
+    makeStore,
+    connect: (url, handle, workers = settings.localConcurrency ?? 1) =>
+      connect(url, handle, { ...settings, localConcurrency: workers }, workers),
+  };
+}
+
+async function connect(url: string, handle: Handle, settings: WorkOptions, workers: number): Promise<OpenWorker> {
+  const boss = await openBoss({ connectionString: url, max: Math.min(50, workers + 2) });
   return {
     async start() {
       await boss.work<Numbered>(queue, settings, async (jobs) => {
@@ -69,7 +63,7 @@ async function connectBoss(url: string, handle: Handle, settings: WorkOptions): 
   };
 }
 
-export const underLoad: System = {
+const underLoad: System = {
   name: "pg-boss",
   summary:
     "pg-boss 12: send or insert, fetch, which marks rows picked with FOR UPDATE SKIP LOCKED by UPDATE, and complete, which is another UPDATE; what is completed stays for seven days",
@@ -84,13 +78,10 @@ export const underLoad: System = {
   segments: null,
   async open(workload) {
     const { admin, url, producers, consumers, batch, tally } = workload;
-    const { PgBoss } = await peer(["pg-boss@12.35"], () => import("pg-boss"));
     const failure = new Failure();
-    const boss = new PgBoss({ connectionString: url, max: producers + consumers + 2, schedule: false });
-    boss.on("error", failure.note);
+    const boss = await openBoss({ connectionString: url, max: producers + consumers + 2 }, failure.note);
     const close = (): Promise<void> => boss.stop({ graceful: false });
     try {
-      await boss.start();
       await boss.createQueue(queue);
       await tuneAutovacuum(admin, "pgboss");
     } catch (error) {
@@ -100,18 +91,15 @@ export const underLoad: System = {
     const running = await pulled(
       workload,
       async () => async (payloads) => {
-        const jobs = payloads.map((payload) => ({ data: JSON.parse(payload) as object }));
-        if (jobs.length === 1) await boss.send(queue, jobs[0]?.data);
-        else await boss.insert(queue, jobs);
+        const [first, ...others] = payloads.map((payload) => JSON.parse(payload) as object);
+        if (others.length === 0) await boss.send(queue, first);
+        else if (first) await insert(boss, [first, ...others]);
       },
       async () => async () => {
         const jobs = await boss.fetch(queue, { batchSize: batch });
         for (const { data } of jobs) tally.received(dueOf(data));
-        if (jobs.length > 0)
-          await boss.complete(
-            queue,
-            jobs.map(({ id }) => id),
-          );
+        const ids = jobs.map(({ id }) => id);
+        if (ids.length > 0) await boss.complete(queue, ids);
         tally.finished(jobs.length);
         return jobs.length;
       },
@@ -123,7 +111,7 @@ export const underLoad: System = {
 export const adapter: Adapter = {
   load: [underLoad],
   drain: [
-    pgBossWorker(
+    worker(
       {
         name: "pg-boss",
         summary: "pg-boss 12 with `work` in batches, as its documentation has it for many short jobs",
@@ -139,7 +127,7 @@ export const adapter: Adapter = {
     ),
   ],
   rates: [
-    pgBossWorker(
+    worker(
       {
         name: "pg-boss",
         summary: "`send` of pg-boss 12, and `work`, which polls",

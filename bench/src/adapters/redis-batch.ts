@@ -1,12 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import type { Adapter, System } from "./adapter.ts";
-import { bullmqConsumers, bullmqWorkerSettings, openBullmqOnRedis, redisSettings } from "./bullmq.ts";
-import type { BullQueue } from "./support/bullmq-backend.ts";
+import { bullmqWorkerSettings, durableRedis, openOnRedis, redisSettings } from "./bullmq.ts";
+import { pushed, type LibraryQueue } from "./support/library.ts";
 import { insertingInto, pulled, steadyPlans, tunedSetting, tunedTable } from "./support/table.ts";
 import { closing } from "../closing.ts";
 import { Failure } from "../failure.ts";
-import { processCpu } from "../measure/server-cpu.ts";
 
 const table = "redis_batch.pending";
 const columns = `
@@ -34,17 +33,20 @@ export const redisBatch: System = {
   schema: "redis_batch",
   segments: null,
   async open(workload) {
+    const { admin, connect, batch, idlePollMs } = workload;
     const failure = new Failure();
-    const { backend, queue, redis, close } = await openBullmqOnRedis(failure);
+    const redis = await openOnRedis(durableRedis, failure.note);
     try {
-      await workload.admin.query(`create schema redis_batch; ${tunedTable(table, columns)}`);
+      await admin.query(`create schema redis_batch; ${tunedTable(table, columns)}`);
       const { send } = await pulled({ ...workload, consumers: 0 }, insertingInto(table), noConsumer);
-      const client = await workload.connect("mover");
+      const client = await connect("mover");
       await steadyPlans(client);
-      const mover = new Mover(client, queue, workload.idlePollMs, failure);
-      const consumers = bullmqConsumers(workload, backend, failure);
+      const consumers = pushed(workload, failure, (handle) => redis.worker(handle, batch, failure.note));
+      let stopping = new AbortController();
+      let moving: Promise<void> = Promise.resolve();
       const stop = closing(
-        () => mover.stop(),
+        async () => stopping.abort(),
+        () => moving,
         () => consumers.stop(),
       );
       return {
@@ -53,16 +55,17 @@ export const redisBatch: System = {
           kind: "pushed",
           async start() {
             await consumers.start();
-            mover.start();
+            stopping = new AbortController();
+            moving = moveAll(client, redis, idlePollMs, stopping.signal).catch(failure.note);
           },
           stop,
         },
         maintain: failure.check,
-        otherServer: processCpu(redis.pid),
-        close: closing(stop, close),
+        otherServer: redis.cpu,
+        close: closing(stop, redis.close),
       };
     } catch (error) {
-      await close();
+      await redis.close();
       throw error;
     }
   },
@@ -72,48 +75,17 @@ const noConsumer = (): never => {
   throw new Error("redis-batch has no consumers in PostgreSQL");
 };
 
-/** Moves what is pending, from when it is started until it is stopped. */
-class Mover {
-  readonly #client: pg.Client;
-  readonly #queue: BullQueue;
-  readonly #idlePollMs: number;
-  readonly #failure: Failure;
-  #stopping = new AbortController();
-  #running: Promise<void> | null = null;
-
-  constructor(client: pg.Client, queue: BullQueue, idlePollMs: number, failure: Failure) {
-    this.#client = client;
-    this.#queue = queue;
-    this.#idlePollMs = idlePollMs;
-    this.#failure = failure;
-  }
-
-  start(): void {
-    this.#stopping = new AbortController();
-    this.#running = this.#run(this.#stopping.signal).catch(this.#failure.note);
-  }
-
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  async #run(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted) {
-      const moved = await this.#move();
-      if (moved === 0) await sleep(this.#idlePollMs, undefined, { signal }).catch(() => undefined);
-    }
-  }
-
-  async #move(): Promise<number> {
-    await this.#client.query("begin isolation level repeatable read");
-    const { rows } = await this.#client.query<[string, string]>({ name: "take", text: take, rowMode: "array" });
+/** Moves what is pending, until it is stopped. */
+async function moveAll(client: pg.Client, queue: LibraryQueue, idlePollMs: number, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    await client.query("begin isolation level repeatable read");
+    const { rows } = await client.query<[string, string]>({ name: "take", text: take, rowMode: "array" });
     if (rows.length > 0) {
-      await this.#queue.addBulk(rows.map(([, payload]) => ({ name: "default", data: JSON.parse(payload) as unknown })));
-      await this.#client.query({ name: "remove", text: remove, values: [rows.map(([id]) => id)] });
+      await queue.send(rows.map(([, payload]): unknown => JSON.parse(payload)));
+      await client.query({ name: "remove", text: remove, values: [rows.map(([id]) => id)] });
     }
-    await this.#client.query("commit");
-    return rows.length;
+    await client.query("commit");
+    if (rows.length === 0) await sleep(idlePollMs, undefined, { signal }).catch(() => undefined);
   }
 }
 
