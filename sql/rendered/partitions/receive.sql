@@ -16,6 +16,7 @@ declare
   consumer_mode text;
   is_paused boolean;
   has_limits boolean;
+  is_locked boolean;
   nothing_open boolean;
   position record;
   current_segment smallint;
@@ -34,6 +35,16 @@ declare
   part record;
   lanes int[];
   from_lane int;
+  message record;
+  seen int := 0;
+  messages int := 0;
+  bytes bigint := 0;
+  batch_id bigint;
+  lease_until timestamptz;
+  first_txid xid8;
+  first_seq bigint;
+  last_txid xid8;
+  last_seq bigint;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
   if current_setting('transaction_isolation') <> 'read committed' or pgque.cluster_changed() then
@@ -44,7 +55,9 @@ begin
     perform pgque.check_receive(max_messages, lease, max_bytes);
   end if;
   lock table only pgque.batch_1 in row exclusive mode;
-  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into of_consumer, consumer_mode, is_paused, has_limits
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits,
+         pg_advisory_xact_lock(hashint8extended(c.id::bigint << 16, 372648738588768809)) is not null as is_locked
+    into of_consumer, consumer_mode, is_paused, has_limits, is_locked
     from pgque.consumer c where c.queue_id = 1 and c.name = receive_1.consumer;
   if of_consumer is null then
     perform pgque.require_consumer(1, consumer);
@@ -52,7 +65,6 @@ begin
   if is_paused then
     return;
   end if;
-  perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, 372648738588768809));
   if consumer_mode = 'exclusive' then
     if nothing_open is not true then
       return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
@@ -187,92 +199,25 @@ begin
         after_seq := position.last_seq;
       end if;
       if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
-        return query
-        with window_messages as materialized (
-          select page.*
-            from (
-              (
-                select m.*
-                  from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-                 cross join lateral (
-                   select m.*
-                     from pgque.message_1 m
-                    where m.lane = from_lane
-                      and m.txid = late.txid
-                      and (m.txid, m.seq) > (position.last_txid, position.last_seq)
-                      and (m.consumer_id is null or m.consumer_id = of_consumer)
-                    order by m.lane, m.txid, m.seq
-                    limit max_messages + 1
-                 ) m
-                 where late.txid >= position.last_txid
-                   and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-                 limit max_messages + 1
-              )
-              union all
-              (
-                select m.*
-                  from pgque.message_1 m
-                 where m.lane = from_lane
-                   and (m.txid, m.seq) > (after_txid, after_seq)
-                   and m.txid < before_txid
-                   and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-                   and (m.consumer_id is null or m.consumer_id = of_consumer)
-                 order by m.lane, m.txid, m.seq
-                 limit max_messages + 1
-              )
-            ) page
-           limit max_messages + 1
-        ),
-        picked as (
-          select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
-                 -- the length of a payload is known without reading it
-                 -- one more than may be handed out was looked for
-                 least(max_messages, case
-                   when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
-                   else pgque.messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
-                 end) as messages
-            from window_messages w
-          having count(*) > 0
-        ),
-        new_batch as (
-          insert into pgque.batch_1 (
-            segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
-            first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
-            rate_until
+        for message in
+          (
+            select m.*
+              from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+             cross join lateral (
+               select m.*
+                 from pgque.message_1 m
+                where m.lane = from_lane
+                  and m.txid = late.txid
+                  and (m.txid, m.seq) > (position.last_txid, position.last_seq)
+                  and (m.consumer_id is null or m.consumer_id = of_consumer)
+                order by m.lane, m.txid, m.seq
+                limit max_messages + 1
+             ) m
+             where late.txid >= position.last_txid
+               and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+             limit max_messages + 1
           )
-          select current_segment, of_consumer, from_lane, position.batch_no + 1,
-                 pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment),
-                 -- a window is stored once per segment, its further batches refer to it
-                 case when not keeps_window then position.prev_snapshot end,
-                 case when not keeps_window then position.next_snapshot end,
-                 case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
-                 case when not keeps_window then position.window_segments end,
-                 case when not keeps_window then position.window_mins end,
-                 case when not keeps_window then position.window_maxs end,
-                 p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
-                 position.expired,
-                 p.seen <= max_messages and p.messages = p.seen,
-                 -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-                 (l.line).settled_before, (l.line).still_open, receive_1.worker, nullif(receive_1.tells_begun, false), started, clock_timestamp() + lease,
-                 rate_from + p.messages * rate_step
-            from picked p,
-                 -- offset 0: evaluated once
-                 (
-                   select case when position.batch_no % 64 = 0
-                            then pgque.move_settled_watermark(1, of_consumer, from_lane, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark)
-                            else (position.settled_before, position.still_open)::pgque.settled_watermark
-                          end as line
-                   offset 0
-                 ) l
-          returning id, lease_until
-        )
-        select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, null::int, m.key, m.crashes::int
-          from (select * from window_messages limit (select p.messages from picked p)) m
-         cross join new_batch b;
-      else
-        -- most windows have no late messages, and to start the scans for them is what costs
-        return query
-        with window_messages as materialized (
+          union all
           (
             select m.*
               from pgque.message_1 m
@@ -284,56 +229,116 @@ begin
              order by m.lane, m.txid, m.seq
              limit max_messages + 1
           )
-        ),
-        picked as (
-          select array_agg(w.txid) as txids, array_agg(w.seq) as seqs, count(*)::int as seen,
-                 -- the length of a payload is known without reading it
-                 -- one more than may be handed out was looked for
-                 least(max_messages, case
-                   when max_bytes is null or coalesce(sum(octet_length(w.payload)), 0) < max_bytes then count(*)::int
-                   else pgque.messages_within(array_agg(coalesce(octet_length(w.payload), 0)), max_bytes)
-                 end) as messages
-            from window_messages w
-          having count(*) > 0
-        ),
-        new_batch as (
+        loop
+          seen := seen + 1;
+          -- what is not handed out says that the page is not the last
+          exit when messages = max_messages or bytes >= max_bytes;
+          if messages = 0 then
+            batch_id := pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment);
+            lease_until := clock_timestamp() + lease;
+            first_txid := message.txid;
+            first_seq := message.seq;
+          end if;
+          last_txid := message.txid;
+          last_seq := message.seq;
+          messages := messages + 1;
+          -- the length of a payload is known without reading it
+          bytes := bytes + coalesce(octet_length(message.payload), 0);
+          return next (
+            batch_id, message.id, message.attempt::int, message.type, message.payload, message.headers, message.created_at, lease_until, null::int,
+            message.key, message.crashes::int
+          )::pgque.received_message;
+        end loop;
+        if messages > 0 then
+          if position.batch_no % 64 = 0 then
+            select w.settled_before, w.still_open into position.settled_before, position.still_open
+              from pgque.move_settled_watermark(
+                1, of_consumer, from_lane, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
+              ) w;
+          end if;
           insert into pgque.batch_1 (
             segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
             first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
             rate_until
+          ) values (
+            current_segment, of_consumer, from_lane, position.batch_no + 1, batch_id,
+            -- a window is stored once per segment, its further batches refer to it
+            case when not keeps_window then position.prev_snapshot end,
+            case when not keeps_window then position.next_snapshot end,
+            case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
+            case when not keeps_window then position.window_segments end,
+            case when not keeps_window then position.window_mins end,
+            case when not keeps_window then position.window_maxs end,
+            first_txid, first_seq, last_txid, last_seq, messages,
+            position.expired,
+            seen = messages,
+            -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+            position.settled_before, position.still_open, worker, nullif(tells_begun, false), started, lease_until, rate_from + messages * rate_step
+          );
+          return;
+        end if;
+      else
+        -- most windows have no late messages, and to start the scans for them is what costs
+        for message in
+          (
+            select m.*
+              from pgque.message_1 m
+             where m.lane = from_lane
+               and (m.txid, m.seq) > (after_txid, after_seq)
+               and m.txid < before_txid
+               and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+               and (m.consumer_id is null or m.consumer_id = of_consumer)
+             order by m.lane, m.txid, m.seq
+             limit max_messages + 1
           )
-          select current_segment, of_consumer, from_lane, position.batch_no + 1,
-                 pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment),
-                 -- a window is stored once per segment, its further batches refer to it
-                 case when not keeps_window then position.prev_snapshot end,
-                 case when not keeps_window then position.next_snapshot end,
-                 case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
-                 case when not keeps_window then position.window_segments end,
-                 case when not keeps_window then position.window_mins end,
-                 case when not keeps_window then position.window_maxs end,
-                 p.txids[1], p.seqs[1], p.txids[p.messages], p.seqs[p.messages], p.messages,
-                 position.expired,
-                 p.seen <= max_messages and p.messages = p.seen,
-                 -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-                 (l.line).settled_before, (l.line).still_open, receive_1.worker, nullif(receive_1.tells_begun, false), started, clock_timestamp() + lease,
-                 rate_from + p.messages * rate_step
-            from picked p,
-                 -- offset 0: evaluated once
-                 (
-                   select case when position.batch_no % 64 = 0
-                            then pgque.move_settled_watermark(1, of_consumer, from_lane, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark)
-                            else (position.settled_before, position.still_open)::pgque.settled_watermark
-                          end as line
-                   offset 0
-                 ) l
-          returning id, lease_until
-        )
-        select b.id, m.id, m.attempt::int, m.type, m.payload, m.headers, m.created_at, b.lease_until, null::int, m.key, m.crashes::int
-          from (select * from window_messages limit (select p.messages from picked p)) m
-         cross join new_batch b;
-      end if;
-      if found then
-        return;
+        loop
+          seen := seen + 1;
+          -- what is not handed out says that the page is not the last
+          exit when messages = max_messages or bytes >= max_bytes;
+          if messages = 0 then
+            batch_id := pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment);
+            lease_until := clock_timestamp() + lease;
+            first_txid := message.txid;
+            first_seq := message.seq;
+          end if;
+          last_txid := message.txid;
+          last_seq := message.seq;
+          messages := messages + 1;
+          -- the length of a payload is known without reading it
+          bytes := bytes + coalesce(octet_length(message.payload), 0);
+          return next (
+            batch_id, message.id, message.attempt::int, message.type, message.payload, message.headers, message.created_at, lease_until, null::int,
+            message.key, message.crashes::int
+          )::pgque.received_message;
+        end loop;
+        if messages > 0 then
+          if position.batch_no % 64 = 0 then
+            select w.settled_before, w.still_open into position.settled_before, position.still_open
+              from pgque.move_settled_watermark(
+                1, of_consumer, from_lane, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
+              ) w;
+          end if;
+          insert into pgque.batch_1 (
+            segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
+            first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
+            rate_until
+          ) values (
+            current_segment, of_consumer, from_lane, position.batch_no + 1, batch_id,
+            -- a window is stored once per segment, its further batches refer to it
+            case when not keeps_window then position.prev_snapshot end,
+            case when not keeps_window then position.next_snapshot end,
+            case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
+            case when not keeps_window then position.window_segments end,
+            case when not keeps_window then position.window_mins end,
+            case when not keeps_window then position.window_maxs end,
+            first_txid, first_seq, last_txid, last_seq, messages,
+            position.expired,
+            seen = messages,
+            -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+            position.settled_before, position.still_open, worker, nullif(tells_begun, false), started, lease_until, rate_from + messages * rate_step
+          );
+          return;
+        end if;
       end if;
     end loop;
   

@@ -19,18 +19,20 @@ set enable_hashjoin = off
 set enable_mergejoin = off
 as $$
 begin
-  -- two scans: with OR there would be one, from the beginning of the ring
+  -- two scans: with OR there would be one, from the beginning of the ring. Nothing named, as usual: one, which takes half as long to plan
   return query execute format(qualified($sql$
     select b.batch_no
       from (
-        select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and batch_no = any ($4)
-        union all
+        %2$s
         select * from {schema}.batch_%1$s where consumer_id = $1 and lane = $2 and batch_no >= $3 and batch_no < $5
       ) b
      where b.id is not null
        and not exists (select from {schema}.outcome_%1$s o where o.segment = b.segment and o.batch_id = b.id and o.final)
      order by b.batch_no
-  $sql$), queue_id) using consumer_id, lane, (watermark).settled_before, (watermark).still_open, before;
+  $sql$), queue_id, case when (watermark).still_open is not null then format(qualified($sql$
+        select * from {schema}.batch_%s where consumer_id = $1 and lane = $2 and batch_no = any ($4)
+        union all
+  $sql$), queue_id) else '' end) using consumer_id, lane, (watermark).settled_before, (watermark).still_open, before;
 end
 $$;
 

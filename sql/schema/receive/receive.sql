@@ -10,7 +10,7 @@
 -- Writes receive_<queue id>. Its steps, and what must not be changed about them:
 --   1. READ COMMITTED only, and in the cluster whose transaction ids are stored: see core/cluster_identity.sql.
 --   2. ROW EXCLUSIVE on the parent of the batch tables, first of all: see create_segment.
---   3. The advisory lock of the consumer's cursors, in a statement of its own, so that the next statement's snapshot is taken after it.
+--   3. The advisory lock of the consumer's cursors, in the statement that finds the consumer, so that the next one's snapshot is taken after it.
 --      An exclusive consumer gets its open batch again, if there is one. A queue with lanes is received from lane by lane: see receive/lanes.sql.
 --   4. The newest batch row is the cursor. If the consumer has rows in the current segment, the newest of them it is: the pointer moves to
 --      empty segments only, and whoever writes a batch row holds the cursor's lock, or by truncating keeps all receivers out. Otherwise
@@ -49,19 +49,25 @@ begin
              )), E'\n' order by segment)
         from generate_series(0, segments - 1) as ring(segment)
     ),
-    'late_messages', late_messages(queue_id, lane),
-    'window_messages', window_messages(queue_id, lane),
-    'append_batch', append_batch(queue_id, lane),
+    'hand_out_window', hand_out_page(queue_id, lane, window_messages(queue_id, lane)),
+    'hand_out_late_and_window', hand_out_page(queue_id, lane, late_messages(queue_id, lane) || E'\nunion all\n' || window_messages(queue_id, lane)),
     'count_expired', count_expired(queue_id, lane),
     'find_open_batch', case when settings.lane_by is null then find_open_batch(queue_id) else '' end
   );
   if by_part then
     holes := holes || jsonb_build_object(
       'segments', array(select generate_series(0, segments - 1))::text,
-      'part_messages', (
-        select string_agg(window_messages(queue_id, lane, segment), E'\nunion all\n' order by segment) from generate_series(0, segments - 1) as ring(segment)
-      ),
-      'append_batch_of_part', append_batch(queue_id, lane, 'p.seen <= max_messages and p.messages = p.seen and not part.more')
+      'hand_out_part', hand_out_page(queue_id, lane, (
+        select render($sql$
+          select m.*
+            from (
+              ${parts}
+            ) m
+           order by m.txid, m.seq
+           limit max_messages + 1
+        $sql$, jsonb_build_object('parts', string_agg(window_messages(queue_id, lane, segment), E'\nunion all\n' order by segment)))
+          from generate_series(0, segments - 1) as ring(segment)
+      ), 'not part.more')
     );
   end if;
   if settings.lane_by is not null then
@@ -85,6 +91,7 @@ declare
   consumer_mode text;
   is_paused boolean;
   has_limits boolean;
+  is_locked boolean;
   nothing_open boolean;
   position record;
   current_segment smallint;
@@ -103,6 +110,16 @@ declare
   part record;
   lanes int[];
   from_lane int;
+  message record;
+  seen int := 0;
+  messages int := 0;
+  bytes bigint := 0;
+  batch_id bigint;
+  lease_until timestamptz;
+  first_txid xid8;
+  first_seq bigint;
+  last_txid xid8;
+  last_seq bigint;
 begin
   -- what is wrong is said by functions; to call them when nothing is would cost an empty poll a third of its time
   if current_setting('transaction_isolation') <> 'read committed' or {schema}.cluster_changed() then
@@ -113,7 +130,9 @@ begin
     perform {schema}.check_receive(max_messages, lease, max_bytes);
   end if;
   lock table only {schema}.batch_${queue} in row exclusive mode;
-  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits into of_consumer, consumer_mode, is_paused, has_limits
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits,
+         pg_advisory_xact_lock(hashint8extended(c.id::bigint << 16, ${cursor_lock})) is not null as is_locked
+    into of_consumer, consumer_mode, is_paused, has_limits, is_locked
     from {schema}.consumer c where c.queue_id = ${queue} and c.name = receive_${queue}.consumer;
   if of_consumer is null then
     perform {schema}.require_consumer(${queue}, consumer);
@@ -121,7 +140,6 @@ begin
   if is_paused${or_paused} then
     return;
   end if;
-  perform pg_advisory_xact_lock(hashint8extended(of_consumer::bigint << 16, ${cursor_lock}));
   if consumer_mode = 'exclusive' then
     ${find_open_batch}
     if nothing_open is not true then
@@ -148,8 +166,9 @@ begin
 end
 $generate$;
 
--- The statement that finds out, without planning one, that an exclusive consumer has no open batch: its newest row says that all before it are
--- finished, and its own is. Of a row in the current segment, which is the newest for sure.
+-- Fragment: the statement that finds out, without planning one, that an exclusive consumer has no open batch: its newest row says that all before it
+-- are finished, and its own is. Of a row in the current segment, which is the newest for sure.
+-- Reads: of_consumer. Writes: nothing_open.
 create function find_open_batch(queue_id int) returns text
 language sql
 stable
@@ -220,27 +239,10 @@ return $lane$
       after_seq := position.last_seq;
     end if;$lane$ || case when by_part then receive_parts() else '' end || $lane$
     if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
-      return query
-      with window_messages as materialized (
-        select page.*
-          from (
-            ${late_messages}
-            union all
-            ${window_messages}
-          ) page
-         limit max_messages + 1
-      ),
-      ${append_batch}
+      ${hand_out_late_and_window}
     else
       -- most windows have no late messages, and to start the scans for them is what costs
-      return query
-      with window_messages as materialized (
-        ${window_messages}
-      ),
-      ${append_batch}
-    end if;
-    if found then
-      return;
+      ${hand_out_window}
     end if;
     ${count_expired}
   end loop;

@@ -80,19 +80,7 @@ return $parts$
         -- a segment younger than this function: this once, look into all
         exit when part.before is null or not part.part <@ ${segments:L}::int[];
         -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-        return query
-        with window_messages as materialized (
-          select m.*
-            from (
-              ${part_messages}
-            ) m
-           order by m.txid, m.seq
-           limit max_messages + 1
-        ),
-        ${append_batch_of_part}
-        if found then
-          return;
-        end if;
+        ${hand_out_part}
         from_txid := part.before;
       end loop;
       if part.before is null then
