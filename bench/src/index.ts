@@ -10,10 +10,13 @@ export { systemNames } from "./adapters/registry.ts";
 export { horizonNames } from "./horizons/registry.ts";
 export type { CellDetails, CellResult, Results } from "./xmin/xmin-results.ts";
 
-export { runEngine } from "./engine/engine.ts";
-export type { EngineOptions } from "./engine/engine-settings.ts";
-export { figureNames } from "./engine/figures/registry.ts";
-export type { EngineResults, FigureResult } from "./engine/engine-results.ts";
+export {
+  runEngine,
+  type EngineOptions,
+  type EngineResults,
+  type MicrobenchmarkResult,
+} from "./scenarios/engine/engine.ts";
+export { microbenchmarkNames } from "./scenarios/engine/registry.ts";
 
 export { runSends } from "./sends/sends.ts";
 export type { SendsOptions } from "./sends/sends-settings.ts";

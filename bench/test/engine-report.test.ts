@@ -1,25 +1,26 @@
 import { expect, test } from "vitest";
-import { resolveEngineSettings } from "#src/engine/engine-settings";
-import { engineDocument } from "#src/engine/engine-document";
 import { markdown as reportMarkdown } from "#src/report/markdown";
-import type { EngineResults, FigureResult } from "#src/engine/engine-results";
-import { summaryOf } from "#src/engine/engine-summary";
-import { engineTerminalReport } from "#src/engine/engine-table";
+import { resolveEngineSettings, type EngineResults, type MicrobenchmarkResult } from "#src/scenarios/engine/engine";
+import { engineDocument, engineTerminalReport, summaryOf } from "#src/scenarios/engine/report";
 
-function idle(repeat: number, values: Record<string, number | null>, error: string | null = null): FigureResult {
+function idle(
+  repeat: number,
+  values: Record<string, number | null>,
+  error: string | null = null,
+): MicrobenchmarkResult {
   const met = error === null ? true : null;
   return { name: "idle", repeat, postgres: "17.10", values, target: {}, met, seconds: 1, error };
 }
 
-function results(...figures: FigureResult[]): EngineResults {
-  const settings = resolveEngineSettings({ quick: true, figures: ["idle"] });
+function results(...microbenchmarks: MicrobenchmarkResult[]): EngineResults {
+  const settings = resolveEngineSettings({ quick: true, microbenchmarks: ["idle"] });
   return {
     schemaVersion: 1,
     scenario: "engine",
     startedAt: "2026-01-31T08:05:00.000Z",
     machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 34, platform: "linux", node: "24.0.0" },
     settings: { ...settings, indicative: true, embedded: true, server: { fsync: "on" }, sizes: { idle: { polls: 5 } } },
-    figures,
+    microbenchmarks,
     interrupted: false,
   };
 }
@@ -43,14 +44,14 @@ test("a value that could not be measured is neither met nor missed", () => {
   expect(reportMarkdown(engineDocument(run))).toContain("| WAL | – | 0 B | not measured |");
 });
 
-test("a figure without targets is neither met nor missed", () => {
+test("a microbenchmark without targets is neither met nor missed", () => {
   const run = results({ ...idle(1, {}), name: "memory", values: { statements: 32 } });
-  run.settings.figures = ["memory"];
+  run.settings.microbenchmarks = ["memory"];
   expect(reportMarkdown(engineDocument(run))).toContain("- memory: no target\n");
   expect(reportMarkdown(engineDocument(run))).toContain("| statements kept, each queue | 32 |  |  |");
 });
 
-test("a figure that failed prints its error and no number", () => {
+test("a microbenchmark that failed prints its error and no number", () => {
   const run = results(idle(1, {}, "deadlock detected"));
   expect(reportMarkdown(engineDocument(run))).toContain("- idle: error: deadlock detected");
   expect(reportMarkdown(engineDocument(run))).not.toContain("| WAL");

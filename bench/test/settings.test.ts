@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { resolveCompareSettings, type CompareOptions } from "#src/scenarios/compare";
-import { resolveEngineSettings, type EngineOptions } from "#src/engine/engine-settings";
+import { resolveEngineSettings, type EngineOptions } from "#src/scenarios/engine/engine";
 import { BenchOptionError } from "#src/option";
 import { resolveSettings, type BenchOptions } from "#src/xmin/xmin-settings";
 
@@ -20,10 +20,10 @@ test.each<[BenchOptions, string]>([
 
 test.each<[EngineOptions, string]>([
   [
-    { figures: ["speed"] },
-    "expected `figures` to be some of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle, got: speed",
+    { microbenchmarks: ["speed"] },
+    "expected `microbenchmarks` to be some of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle, got: speed",
   ],
-  [{ figures: [] }, "got: nothing"],
+  [{ microbenchmarks: [] }, "got: nothing"],
   [{ repeat: 0 }, "expected `repeat` to be an integer from 1 to 100, got: 0"],
   [{ postgresMajors: [17, 13] }, "expected `postgres` to be one of 14, 15, 16, 17, 18, got: 13"],
 ])("engine, %j is refused in words", (options, message) => {

@@ -5,8 +5,8 @@ import { drainRows, drainOutcomes } from "../drain/drain-summary.ts";
 import type { DrainResults } from "../drain/drain-results.ts";
 import { latencyOutcomes, latencyRows, type LatencyResults } from "../scenarios/latency/latency.ts";
 import { BenchOptionError } from "../option.ts";
-import type { EngineResults } from "../engine/engine-results.ts";
-import { engineOutcomes, summaryOf } from "../engine/engine-summary.ts";
+import type { EngineResults } from "../scenarios/engine/engine.ts";
+import { engineOutcomes } from "../scenarios/engine/report.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
 import type { SendsResults } from "../sends/sends-results.ts";
 import { sendsOutcomes, sendsRows } from "../sends/sends-summary.ts";
@@ -30,7 +30,7 @@ type Readable = ResultsHead & { settings: { indicative: boolean; repeat?: number
 
 const scenarios: Record<string, (results: never) => TargetOutcome[]> = {
   xmin: (results: Results) => xminOutcomes(results),
-  engine: (results: EngineResults) => engineOutcomes(summaryOf(results)),
+  engine: (results: EngineResults) => engineOutcomes(results),
   sends: (results: SendsResults) => sendsOutcomes(sendsRows(results)),
   drain: (results: DrainResults) => drainOutcomes(drainRows(results)),
   latency: (results: LatencyResults) => latencyOutcomes(latencyRows(results)),

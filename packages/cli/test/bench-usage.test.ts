@@ -24,7 +24,7 @@ test.each([
 test.each([
   [["--rate", "5"], "unknown option '--rate'"],
   [["--systems", "pgque"], "unknown option '--systems'"],
-  [["--figures", "speed"], "expected `figures` to be some of send, finish, "],
+  [["--microbenchmarks", "speed"], "expected `microbenchmarks` to be some of send, finish, "],
   [["--repeat", "0"], "expected `repeat` to be an integer from 1 to 100, got: 0"],
 ])("engine %j is wrong usage: exit code 2 and what was expected", async (flags, message) => {
   const { code, err } = await pgque(["bench", "engine", ...flags]);

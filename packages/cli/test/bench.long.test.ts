@@ -60,7 +60,7 @@ const engineSchema = z.object({
     indicative: z.literal(true),
     sizes: z.record(z.string(), z.record(z.string(), z.number())),
   }),
-  figures: z.array(
+  microbenchmarks: z.array(
     z.object({
       name: z.string(),
       repeat: z.int(),
@@ -134,14 +134,14 @@ test("Ctrl-C keeps the cells that were measured, stops the server and exits with
   expect(cells).toHaveLength(1);
 });
 
-test("engine measures the figures asked for, prints results.json and writes the folder", async () => {
+test("engine measures the microbenchmarks asked for, prints results.json and writes the folder", async () => {
   const results = path.join(folder, "engine");
-  const run = pgque("bench", "engine", "--quick", "--figures", "idle", "--results", results, "--json");
+  const run = pgque("bench", "engine", "--quick", "--microbenchmarks", "idle", "--results", results, "--json");
   const [output, progress, [exitCode]] = await finished(run);
 
   expect({ exitCode, progress }).toMatchObject({ exitCode: 0 });
-  const { figures } = engineSchema.parse(JSON.parse(output));
-  expect(figures.map(({ name, repeat }) => [name, repeat])).toEqual([["idle", 1]]);
+  const { microbenchmarks } = engineSchema.parse(JSON.parse(output));
+  expect(microbenchmarks.map(({ name, repeat }) => [name, repeat])).toEqual([["idle", 1]]);
   expect((await readdir(results)).sort()).toEqual(["report.html", "report.md", "results.json"]);
   expect(JSON.parse(await readFile(path.join(results, "results.json"), "utf8"))).toEqual(JSON.parse(output));
   expect(await readFile(path.join(results, "report.md"), "utf8")).toMatch(/^- idle: (not )?met: /m);

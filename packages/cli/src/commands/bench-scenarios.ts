@@ -68,15 +68,15 @@ export const scenarios: readonly BenchScenario[] = [
   {
     name: "engine",
     summary: "Measure the engine itself: sends, WAL, latency, rotation, …",
-    details: "Each figure against the target set for it.",
+    details: "Each microbenchmark against the targets set for it.",
     examples: `
   pgque bench engine --quick                    small sizes, a few minutes, indicative
-  pgque bench engine --figures send,latency     only these
+  pgque bench engine --microbenchmarks send,latency   only these
   pgque bench engine --repeat 1 --json          everything once, results.json on standard output`,
     options: [
       quick("small sizes, one repeat"),
       [
-        "--figures <names>",
+        "--microbenchmarks <names>",
         "of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle (default: all)",
         list,
       ],

@@ -1,16 +1,15 @@
 import type pg from "pg";
-import { ratio, whole } from "../../report/format.ts";
-import { consumerName, queue } from "../../adapters/support/pgque-queue.ts";
-import { atMost } from "../../scenario/target.ts";
-import { defineFigure, type FigureContext } from "./figure.ts";
-import { quotient } from "../../measure/quotient.ts";
-import { finish, payload, sendBatch, withQueue } from "./queue.ts";
+import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
+import { ratio, whole } from "../../../report/format.ts";
+import { atMost } from "../../../scenario/target.ts";
+import { defineMicrobenchmark, type MicrobenchmarkContext } from "../microbenchmark.ts";
+import { finish, payload, segments, sendBatch, withQueue } from "../queue.ts";
 
 const page = 100;
 const chunk = 10_000;
 const mebibyte = 1024 * 1024;
 
-export const backlog = defineFigure({
+export const backlog = defineMicrobenchmark({
   name: "backlog",
   statement: `shared buffers that a receive of ${page} messages touches at a backlog of ${page}, and at a large one`,
   method: [
@@ -22,15 +21,6 @@ export const backlog = defineFigure({
   sizes: {
     full: { messages: 10_000_000, receives: 8, segmentMiB: 64 },
     quick: { messages: 500_000, receives: 5, segmentMiB: 3 },
-  },
-  values: {
-    small: { label: `backlog of ${page}, buffers`, format: whole },
-    large: { label: "large backlog in one segment, buffers", format: whole },
-    ratio: { label: "large in one segment / small", format: ratio, target: atMost(1.2, ratio) },
-    rotated: { label: "large backlog in many segments, buffers", format: whole },
-    segments: { label: "segments, of many", format: whole },
-    rotatedRatio: { label: "large in many segments / small", format: ratio, target: atMost(1.2, ratio) },
-    messages: { label: "messages in the large backlog", format: whole },
   },
   async measure(context, { messages, receives, segmentMiB }) {
     const never = { rotation_min_interval: "1 year" };
@@ -44,31 +34,36 @@ export const backlog = defineFigure({
       return leastBuffers(client, receives);
     });
     const often = { rotation_min_interval: "0 s", rotation_bytes: segmentMiB * mebibyte };
-    const many = await withQueue(context, often, async ({ admin, connect }) => {
-      const client = await connect("consumer");
-      await fill(context, client, messages, () => admin.query("select pgque.maintain()"));
-      const { rows } = await admin.query<{ segments: number }>("select pgque.segment_count(1) as segments");
-      return { buffers: await leastBuffers(client, receives), segments: rows[0]?.segments ?? null };
+    const many = await withQueue(context, often, async (database) => {
+      const client = await database.connect("consumer");
+      await fill(context, client, messages, () => database.admin.query("select pgque.maintain()"));
+      return { segments: await segments(database), buffers: await leastBuffers(client, receives) };
     });
-    return {
-      small,
-      large,
-      ratio: quotient(large, small),
-      rotated: many.buffers,
-      segments: many.segments,
-      rotatedRatio: quotient(many.buffers, small),
-      messages,
-    };
+    return { small, large, many, messages };
+  },
+  values: {
+    small: [`backlog of ${page}, buffers`, whole, ({ small }) => small],
+    large: ["large backlog in one segment, buffers", whole, ({ large }) => large],
+    ratio: ["large in one segment / small", ratio, ({ large, small }) => large / small, atMost(1.2, ratio)],
+    rotated: ["large backlog in many segments, buffers", whole, ({ many }) => many.buffers],
+    segments: ["segments, of many", whole, ({ many }) => many.segments],
+    rotatedRatio: [
+      "large in many segments / small",
+      ratio,
+      ({ many, small }) => many.buffers / small,
+      atMost(1.2, ratio),
+    ],
+    messages: ["messages in the large backlog", whole, ({ messages }) => messages],
   },
 });
 
 async function fill(
-  { signal, note }: FigureContext,
+  { signal, note }: MicrobenchmarkContext,
   client: pg.Client,
   messages: number,
   afterEach: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<void> {
-  // Made by the server: ten million payloads over the wire would take most of the figure's time.
+  // Made by the server: ten million payloads over the wire would take most of the time.
   const text =
     "select count(pgque.send_batch($1, array(select $2::text from generate_series(1, least($3::int, $4::int)))))";
   for (let sent = 0; sent < messages; sent += chunk) {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { resolveEngineSettings } from "#src/engine/engine-settings";
-import type { FigureContext } from "#src/engine/figures/figure";
-import { figureNamed, figureNames } from "#src/engine/figures/registry";
+import { resolveEngineSettings } from "#src/scenarios/engine/engine";
+import type { MicrobenchmarkContext } from "#src/scenarios/engine/microbenchmark";
+import { microbenchmarkNamed, microbenchmarkNames } from "#src/scenarios/engine/registry";
 import { openServer, type Server } from "#src/server";
 
 let server: Server;
-let context: FigureContext;
+let context: MicrobenchmarkContext;
 beforeAll(async () => {
   const settings = resolveEngineSettings({ quick: true });
   server = await openServer(settings, 17);
@@ -30,10 +30,10 @@ const least: Record<string, Record<string, number>> = {
   queues: { queues: 4, window: 2, calls: 1, sessions: 1, rounds: 1, sends: 20 },
 };
 
-test.each(figureNames)("%s: a number for every value, and no database left behind", async (name) => {
-  const figure = figureNamed(name);
-  const values = await figure.measure(context, least[name] ?? {});
-  expect(Object.keys(values).sort()).toEqual(Object.keys(figure.values).sort());
+test.each(microbenchmarkNames)("%s: a number for every value, and no database left behind", async (name) => {
+  const microbenchmark = microbenchmarkNamed(name);
+  const values = await microbenchmark.measure(context, least[name] ?? {});
+  expect(Object.keys(values).sort()).toEqual(Object.keys(microbenchmark.values).sort());
   for (const [key, value] of Object.entries(values)) {
     // where the server's processes cannot be seen, or used less than a tick
     if (value === null) expect(key).toMatch(/cpu/i);
@@ -46,9 +46,9 @@ test.each(figureNames)("%s: a number for every value, and no database left behin
 });
 
 test("what does not depend on the machine is what the engine promises", async () => {
-  const idle = await figureNamed("idle").measure(context, { polls: 200, rounds: 3 });
+  const idle = await microbenchmarkNamed("idle").measure(context, { polls: 200, rounds: 3 });
   expect(idle).toMatchObject({ transactionIds: 0, walBytes: 0 });
-  const wal = await figureNamed("wal").measure(context, { messages: 400, idleSeconds: 0.1 });
+  const wal = await microbenchmarkNamed("wal").measure(context, { messages: 400, idleSeconds: 0.1 });
   expect(wal["batched"]).toBeGreaterThan(150);
   expect(wal["batched"]).toBeLessThan(wal["batchedWith"] ?? 0);
   const client = await server.connect("postgres", "test");
@@ -59,10 +59,10 @@ test("what does not depend on the machine is what the engine promises", async ()
   expect(rows).toEqual([{ av: "on", fpw: "on" }]);
 });
 
-test("a figure that is stopped ends with the reason, and drops its databases", async () => {
+test("a microbenchmark that is stopped ends with the reason, and drops its databases", async () => {
   const stop = new AbortController();
   const stopping = { ...context, signal: stop.signal, note: () => stop.abort(new Error("stopped")) };
-  await expect(figureNamed("send").measure(stopping, least["send"] ?? {})).rejects.toThrow();
+  await expect(microbenchmarkNamed("send").measure(stopping, least["send"] ?? {})).rejects.toThrow();
   const client = await server.connect("postgres", "test");
   const { rows } = await client.query("select datname from pg_database where datname like 'pgque_bench_%'");
   await client.end();

@@ -1,14 +1,13 @@
-import { nextTransactionId } from "../../horizons/oldest-holder.ts";
-import { whole } from "../../report/format.ts";
-import { atMost } from "../../scenario/target.ts";
-import { defineFigure } from "./figure.ts";
-import { quietly } from "./quiet.ts";
-import { finish, receive, sendBatch, withQueue } from "./queue.ts";
-import { walPosition } from "../../measure/wal-position.ts";
+import { nextTransactionId } from "../../../horizons/oldest-holder.ts";
+import { walPosition } from "../../../measure/wal-position.ts";
+import { whole } from "../../../report/format.ts";
+import { atMost } from "../../../scenario/target.ts";
+import { defineMicrobenchmark } from "../microbenchmark.ts";
+import { finish, quietly, receive, sendBatch, withQueue } from "../queue.ts";
 
-const bytes = (value: number): string => `${whole(value)} B`;
+const bytes = (count: number): string => `${whole(count)} B`;
 
-export const idle = defineFigure({
+export const idle = defineMicrobenchmark({
   name: "idle",
   statement: "transaction ids and WAL that polls of a consumer use when there is nothing for it",
   method: [
@@ -18,11 +17,6 @@ export const idle = defineFigure({
     "autovacuum off meanwhile on an embedded server; transaction ids are read without using one up",
   ],
   sizes: { full: { polls: 2000, rounds: 3 }, quick: { polls: 2000, rounds: 2 } },
-  values: {
-    transactionIds: { label: "transaction ids", format: whole, target: atMost(0, whole) },
-    walBytes: { label: "WAL", format: bytes, target: atMost(0, bytes) },
-    cursors: { label: "cursors stored, all rounds", format: whole },
-  },
   async measure(context, { polls, rounds }) {
     return withQueue(context, { rotation_min_interval: "1 hour" }, async ({ admin, connect }) => {
       const client = await connect("consumer");
@@ -35,25 +29,24 @@ export const idle = defineFigure({
       const cursors = async (): Promise<number> => (await admin.query("select from pgque.batch_1")).rowCount ?? 0;
       await sendBatch(client, 10);
       await finish(client, 100);
-      const used: { transactionIds: number; walBytes: number }[] = [];
+      const used: { transactionIds: number[]; walBytes: number[] } = { transactionIds: [], walBytes: [] };
       const stored = await quietly(context, admin, {}, async () => {
         await poll(50);
         const before = await cursors();
         for (let n = 0; n < rounds; n++) {
           const [xid, wal] = [await nextTransactionId(admin), await walPosition(admin)];
           await poll(polls);
-          used.push({
-            transactionIds: (await nextTransactionId(admin)) - xid,
-            walBytes: (await walPosition(admin)) - wal,
-          });
+          used.transactionIds.push((await nextTransactionId(admin)) - xid);
+          used.walBytes.push((await walPosition(admin)) - wal);
         }
         return (await cursors()) - before;
       });
-      return {
-        transactionIds: Math.min(...used.map(({ transactionIds }) => transactionIds)),
-        walBytes: Math.min(...used.map(({ walBytes }) => walBytes)),
-        cursors: stored,
-      };
+      return { ...used, stored };
     });
+  },
+  values: {
+    transactionIds: ["transaction ids", whole, (used) => Math.min(...used.transactionIds), atMost(0, whole)],
+    walBytes: ["WAL", bytes, (used) => Math.min(...used.walBytes), atMost(0, bytes)],
+    cursors: ["cursors stored, all rounds", whole, ({ stored }) => stored],
   },
 });

@@ -1,10 +1,10 @@
 import type pg from "pg";
-import { bytes, whole } from "../../report/format.ts";
-import { consumerName } from "../../adapters/support/pgque-queue.ts";
-import { defineFigure } from "./figure.ts";
-import { withQueue } from "./queue.ts";
+import { consumerName } from "../../../adapters/support/pgque-queue.ts";
+import { bytes, whole } from "../../../report/format.ts";
+import { defineMicrobenchmark } from "../microbenchmark.ts";
+import { addQueue, withQueue } from "../queue.ts";
 
-export const memory = defineFigure({
+export const memory = defineMicrobenchmark({
   name: "memory",
   statement: "what one session keeps in memory for each queue that it has used",
   method: [
@@ -13,24 +13,12 @@ export const memory = defineFigure({
     "discard: what of it is left after `discard all`",
   ],
   sizes: { full: { queues: 60 }, quick: { queues: 10 } },
-  values: {
-    send: { label: "send, each queue", format: bytes },
-    receive: { label: "receive, each queue", format: bytes },
-    ack: { label: "ack, each queue", format: bytes },
-    segments: { label: "the other segments, each queue", format: bytes },
-    queue: { label: "in all, each queue", format: bytes },
-    statements: { label: "statements kept, each queue", format: whole },
-    discarded: { label: "after discard all, each queue", format: bytes },
-  },
   async measure(context, { queues }) {
     // full with one batch of messages, and rotated whenever maintain is called
     const options = { rotation_min_interval: "0 s", rotation_bytes: 8192 };
     return withQueue(context, options, async ({ admin, connect }) => {
       const names = Array.from({ length: queues }, (_, n) => `queue ${n}`);
-      for (const name of names) {
-        await admin.query("select pgque.create_queue($1, $2)", [name, options]);
-        await admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared"}')`, [name, consumerName]);
-      }
+      for (const name of names) await addQueue(admin, name, options);
       const session = await connect("session");
       const start = await contexts(session);
       const [sent, received, acked] = await useAll(session, names);
@@ -46,16 +34,18 @@ export const memory = defineFigure({
       await session.query("discard all");
       const discarded = await contexts(session);
       const each = (to: Contexts, from: Contexts): number => Math.round((to.bytes - from.bytes) / queues);
-      return {
-        send: each(sent, start),
-        receive: each(received, sent),
-        ack: each(acked, received),
-        segments: each(end, acked),
-        queue: each(end, start),
-        statements: (end.statements - start.statements) / queues,
-        discarded: each(discarded, start),
-      };
+      const statements = (end.statements - start.statements) / queues;
+      return { start, sent, received, acked, end, discarded, each, statements };
     });
+  },
+  values: {
+    send: ["send, each queue", bytes, ({ each, sent, start }) => each(sent, start)],
+    receive: ["receive, each queue", bytes, ({ each, received, sent }) => each(received, sent)],
+    ack: ["ack, each queue", bytes, ({ each, acked, received }) => each(acked, received)],
+    segments: ["the other segments, each queue", bytes, ({ each, end, acked }) => each(end, acked)],
+    queue: ["in all, each queue", bytes, ({ each, end, start }) => each(end, start)],
+    statements: ["statements kept, each queue", whole, ({ statements }) => statements],
+    discarded: ["after discard all, each queue", bytes, ({ each, discarded, start }) => each(discarded, start)],
   },
 });
 

@@ -1,10 +1,12 @@
 import type pg from "pg";
-import { ratio } from "../../report/format.ts";
-import { spreadOf } from "../../report/summary.ts";
-import { consumerName, queue } from "../../adapters/support/pgque-queue.ts";
-import { defineFigure, type FigureContext, type Value } from "./figure.ts";
-import { quotient } from "../../measure/quotient.ts";
-import { payload, payloadBytes, withQueue } from "./queue.ts";
+import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
+import { closing } from "../../../closing.ts";
+import { quotient } from "../../../measure/quotient.ts";
+import { ratio } from "../../../report/format.ts";
+import { spreadOf } from "../../../report/summary.ts";
+import { turned } from "../../../scenario/turned.ts";
+import { defineMicrobenchmark, type DeclaredValue } from "../microbenchmark.ts";
+import { openQueue, payload, payloadBytes, type QueueDatabase } from "../queue.ts";
 
 /** A queue that uses one feature. */
 interface Variant {
@@ -42,20 +44,9 @@ const variants: Record<string, Variant> = {
 };
 
 const batch = 100;
-const micros = (value: number): string => `${value.toFixed(1)} µs`;
+const micros = (count: number): string => `${count.toFixed(1)} µs`;
 
-const values: Record<string, Value> = {
-  plainSend: { label: "plain, send", format: micros },
-  plainFinish: { label: "plain, receive and ack, per message", format: micros },
-  ...Object.fromEntries(
-    Object.entries(variants).flatMap(([name, { label }]) => [
-      [`${name}Send`, { label: `${label} / plain, send`, format: ratio }],
-      [`${name}Finish`, { label: `${label} / plain, receive and ack`, format: ratio }],
-    ]),
-  ),
-};
-
-export const features = defineFigure<string, "rounds" | "messages">({
+export const features = defineMicrobenchmark({
   name: "features",
   statement:
     "the time of a send, and of receiving and finishing a message, on a queue that uses a feature, against a plain queue",
@@ -66,82 +57,70 @@ export const features = defineFigure<string, "rounds" | "messages">({
     "keys are of a thousand, priorities take turns; building the options is part of the send. Delayed messages are due when they are received; to deliver them, by maintain(queue), is part of the receive",
   ],
   sizes: { full: { rounds: 7, messages: 10_000 }, quick: { rounds: 3, messages: 2000 } },
-  values,
   async measure(context, { rounds, messages }) {
-    return withVariants(context, Object.entries({ plain, ...variants }), async (loops) => {
-      const times = Object.fromEntries(Object.keys(loops).map((name) => [name, new Times()]));
+    const all = { plain, ...variants };
+    const databases: QueueDatabase[] = [];
+    try {
+      const loops: (Loop & { times: Times })[] = [];
+      const times: Record<string, Times> = {};
+      for (const [name, variant] of Object.entries(all)) {
+        const options = { rotation_min_interval: "1 year", ...variant.queue };
+        const database = await openQueue(context, options, variant.subscribe);
+        databases.push(database);
+        times[name] = { send: [], finish: [] };
+        loops.push({ ...(await openLoop(database, name, variant)), times: times[name] });
+      }
       for (let round = 0; round <= rounds; round++) {
-        const inTurn = Object.entries(loops);
         // nobody is always the first
-        const next = inTurn.splice(0, round % inTurn.length);
-        for (const [name, loop] of [...inTurn, ...next]) {
+        for (const loop of turned(loops, round)) {
           context.signal.throwIfAborted();
-          context.note(`${name}, round ${round} of ${rounds}`);
-          const [send, finish] = [await loop.send(messages), await loop.finish(messages)];
+          context.note(`${loop.name}, round ${round} of ${rounds}`);
+          const [sent, finished] = [await loop.send(messages), await loop.finish(messages)];
           // the first compiles functions and extends tables
-          if (round > 0) times[name]?.add(send / messages, finish / messages);
+          if (round === 0) continue;
+          loop.times.send.push(sent / messages);
+          loop.times.finish.push(finished / messages);
         }
       }
-      const base = times["plain"] ?? new Times();
-      const measured: Record<string, number | null> = { plainSend: base.send, plainFinish: base.finish };
-      for (const name of Object.keys(variants)) {
-        measured[`${name}Send`] = times[name]?.against(base, "sends") ?? null;
-        measured[`${name}Finish`] = times[name]?.against(base, "finishes") ?? null;
-      }
-      return measured;
-    });
+      return times;
+    } finally {
+      await closing(...databases.map((database) => () => database.close()))();
+    }
+  },
+  values: {
+    plainSend: ["plain, send", micros, ({ plain }) => median(plain?.send)],
+    plainFinish: ["plain, receive and ack, per message", micros, ({ plain }) => median(plain?.finish)],
+    ...Object.fromEntries(
+      Object.entries(variants).flatMap(([name, { label }]) => [
+        [`${name}Send`, against(name, "send", `${label} / plain, send`)],
+        [`${name}Finish`, against(name, "finish", `${label} / plain, receive and ack`)],
+      ]),
+    ),
   },
 });
 
 /** Microseconds a message, round by round. */
-class Times {
-  readonly sends: number[] = [];
-  readonly finishes: number[] = [];
+type Times = Record<"send" | "finish", number[]>;
+type AllTimes = Record<string, Times>;
 
-  add(send: number, finish: number): void {
-    this.sends.push(send);
-    this.finishes.push(finish);
-  }
+const median = (values: (number | null)[] = []): number | undefined => spreadOf(values)?.median;
 
-  get send(): number | null {
-    return spreadOf(this.sends)?.median ?? null;
-  }
-
-  get finish(): number | null {
-    return spreadOf(this.finishes)?.median ?? null;
-  }
-
-  against(base: Times, what: "sends" | "finishes"): number | null {
-    return spreadOf(this[what].map((value, round) => quotient(value, base[what][round] ?? null)))?.median ?? null;
-  }
+/** The median of the rounds' ratios. */
+function against(name: string, what: keyof Times, label: string): DeclaredValue<AllTimes> {
+  const read = ({ plain, ...others }: AllTimes): number | undefined =>
+    median(others[name]?.[what].map((took, round) => quotient(took, plain?.[what][round] ?? null)));
+  return [label, ratio, read];
 }
 
 /** What is done with so many messages; how many microseconds it took. */
 interface Loop {
+  name: string;
   send(messages: number): Promise<number>;
   finish(messages: number): Promise<number>;
 }
 
-/** Opens a database for each. */
-async function withVariants<T>(
-  context: FigureContext,
-  [first, ...others]: [name: string, variant: Variant][],
-  work: (loops: Record<string, Loop>) => Promise<T>,
-): Promise<T> {
-  if (first === undefined) return work({});
-  const [name, variant] = first;
-  return withQueue(
-    context,
-    { rotation_min_interval: "1 year", ...variant.queue },
-    async ({ connect }) => {
-      const loop = await openLoop(await connect("loop", { synchronousCommit: "off" }), variant);
-      return withVariants(context, others, (loops) => work({ [name]: loop, ...loops }));
-    },
-    variant.subscribe,
-  );
-}
-
-async function openLoop(client: pg.Client, variant: Variant): Promise<Loop> {
+async function openLoop({ connect }: QueueDatabase, name: string, variant: Variant): Promise<Loop> {
+  const client = await connect("loop", { synchronousCommit: "off" });
   await client.query(procedures(variant.send));
   const timed = async (call: () => Promise<unknown>): Promise<number> => {
     const startMs = performance.now();
@@ -149,6 +128,7 @@ async function openLoop(client: pg.Client, variant: Variant): Promise<Loop> {
     return (performance.now() - startMs) * 1000;
   };
   return {
+    name,
     send: (messages) => timed(() => client.query("call public.bench_send($1, $2)", [messages, payload()])),
     finish: (messages) =>
       timed(async () => {

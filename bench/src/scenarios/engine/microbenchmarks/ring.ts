@@ -1,41 +1,30 @@
 import { setTimeout as pause } from "node:timers/promises";
 import type pg from "pg";
-import { Latencies } from "../../measure/histogram.ts";
-import { quotient } from "../../measure/quotient.ts";
-import { ms, ratio, whole } from "../../report/format.ts";
-import { atMost } from "../../scenario/target.ts";
-import { queue } from "../../adapters/support/pgque-queue.ts";
-import { defineFigure, type FigureContext } from "./figure.ts";
-import { finish, sendBatch, withQueue, type QueueDatabase } from "./queue.ts";
+import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
+import { Latencies } from "../../../measure/histogram.ts";
+import { ms, ratio, whole } from "../../../report/format.ts";
+import { atMost } from "../../../scenario/target.ts";
+import { defineMicrobenchmark, medianRatio, timed, type MicrobenchmarkContext } from "../microbenchmark.ts";
+import { addQueue, finish, locksOf, segments, sendBatch, withQueue, type QueueDatabase } from "../queue.ts";
 
 const mebibyte = 1024 * 1024;
 const forgotten = "forgotten";
 const other = "other";
 
-export const ring = defineFigure({
+export const ring = defineMicrobenchmark({
   name: "ring",
   statement:
     "what maintenance and receives cost while one consumer has not received anything for long, and another is up to date",
   method: [
     "messages of 10 kB, which do not compress, are sent and received by the one consumer; the other is at the earliest and receives nothing",
     "maintain_queue is called twice after each megabyte, so the ring grows as early as it may; segments are full at 1 MiB",
-    "receive: 10 messages are sent, received and acked; the receive alone is timed. In turn with a queue that keeps nothing, whose ring has three segments",
+    "receive: 10 messages are sent, then received and acked, which is timed. In turn with a queue that keeps nothing, whose ring has three segments",
     "late: by how much messages of another queue are late that are delayed by 0.2 s, with one round of maintenance a second, as a worker does",
     "locks: rows of pg_locks that the transaction of one maintain_queue holds at its end",
   ],
   sizes: {
     full: { mebibytes: 1024, calls: 200, delayed: 20 },
     quick: { mebibytes: 64, calls: 100, delayed: 5 },
-  },
-  values: {
-    segments: { label: "segments", format: whole },
-    maintain: { label: "maintain_queue, p50", format: ms },
-    maintainMax: { label: "maintain_queue, max", format: ms, target: atMost(50, ms) },
-    locks: { label: "locks, maintain_queue", format: whole, target: atMost(100, whole) },
-    receive: { label: "receive, p50", format: ms },
-    receiveSmall: { label: "receive, p50, three segments", format: ms },
-    receiveRatio: { label: "receive, p50, ring / three segments", format: ratio, target: atMost(1.5, ratio) },
-    lateMax: { label: "delayed messages of another queue late by, max", format: ms, target: atMost(1000, ms) },
   },
   async measure(context, { mebibytes, calls, delayed }) {
     const often = { rotation_min_interval: "0 s", rotation_bytes: mebibyte };
@@ -44,7 +33,7 @@ export const ring = defineFigure({
         await fill(context, large, mebibytes);
         const maintains = new Latencies();
         for (let n = 0; n < calls; n++) await timed(maintains, () => maintain(large.admin));
-        const locks = await locksOf(large.admin);
+        const locks = await locksOf(large.admin, () => maintain(large.admin));
         const [inLarge, inSmall] = [new Latencies(), new Latencies()];
         const [one, two] = [await large.connect("consumer"), await small.connect("consumer")];
         for (let n = -20; n < calls; n++) {
@@ -57,33 +46,38 @@ export const ring = defineFigure({
             await timed(n < 0 ? new Latencies() : times, () => finish(client, 10));
           }
         }
-        const { rows } = await large.admin.query<{ segments: number }>("select pgque.segment_count(1) as segments");
-        const [receive, receiveSmall] = [inLarge.summary()?.p50 ?? null, inSmall.summary()?.p50 ?? null];
         return {
-          segments: rows[0]?.segments ?? null,
-          maintain: maintains.summary()?.p50 ?? null,
-          maintainMax: maintains.summary()?.max ?? null,
+          segments: await segments(large),
+          maintain: maintains.summary(),
           locks,
-          receive,
-          receiveSmall,
-          receiveRatio: quotient(receive, receiveSmall),
-          lateMax: await lateness(context, large, delayed),
+          receive: inLarge.summary(),
+          receiveSmall: inSmall.summary(),
+          late: await lateness(context, large, delayed),
         };
       }),
     );
   },
+  values: {
+    segments: ["segments", whole, ({ segments }) => segments],
+    maintain: ["maintain_queue, p50", ms, ({ maintain }) => maintain?.p50],
+    maintainMax: ["maintain_queue, max", ms, ({ maintain }) => maintain?.max, atMost(50, ms)],
+    locks: ["locks, maintain_queue", whole, ({ locks }) => locks, atMost(100, whole)],
+    receive: ["receive, p50", ms, ({ receive }) => receive?.p50],
+    receiveSmall: ["receive, p50, three segments", ms, ({ receiveSmall }) => receiveSmall?.p50],
+    receiveRatio: [
+      "receive, p50, ring / three segments",
+      ratio,
+      ({ receive, receiveSmall }) => medianRatio(receive, receiveSmall),
+      atMost(1.5, ratio),
+    ],
+    lateMax: ["delayed messages of another queue late by, max", ms, ({ late }) => late?.max, atMost(1000, ms)],
+  },
 });
-
-async function timed(times: Latencies, call: () => Promise<unknown>): Promise<void> {
-  const startMs = performance.now();
-  await call();
-  times.record(performance.now() - startMs);
-}
 
 const maintain = (client: pg.Client): Promise<unknown> =>
   client.query({ name: "maintain", text: "select pgque.maintain_queue($1)", values: [queue] });
 
-async function fill({ signal, note }: FigureContext, { admin, connect }: QueueDatabase, mebibytes: number) {
+async function fill({ signal, note }: MicrobenchmarkContext, { admin, connect }: QueueDatabase, mebibytes: number) {
   await admin.query(`select pgque.subscribe($1, $2, '{"mode": "shared", "from": "earliest"}')`, [queue, forgotten]);
   const client = await connect("filler");
   for (let n = 0; n < mebibytes; n++) {
@@ -100,20 +94,9 @@ async function fill({ signal, note }: FigureContext, { admin, connect }: QueueDa
   }
 }
 
-async function locksOf(admin: pg.Client): Promise<number | null> {
-  await admin.query("begin");
-  await maintain(admin);
-  const { rows } = await admin.query<{ locks: number }>(
-    "select count(*)::int as locks from pg_locks where pid = pg_backend_pid()",
-  );
-  await admin.query("commit");
-  return rows[0]?.locks ?? null;
-}
-
-/** A worker's rounds, one a second, until so many delayed messages have come, one after the other. The latest of them. */
-async function lateness({ signal }: FigureContext, { admin, connect }: QueueDatabase, messages: number) {
-  await admin.query("select pgque.create_queue($1)", [other]);
-  await admin.query(`select pgque.subscribe($1, 'c', '{"mode": "shared"}')`, [other]);
+/** A worker's rounds, one a second, until so many delayed messages have come, one after the other. How late they were. */
+async function lateness({ signal }: MicrobenchmarkContext, { admin, connect }: QueueDatabase, messages: number) {
+  await addQueue(admin, other);
   const times = new Latencies();
   const client = await connect("other");
   for (let n = 0; n < messages; n++) {
@@ -131,13 +114,13 @@ async function lateness({ signal }: FigureContext, { admin, connect }: QueueData
       ])
         await admin.query(`select pgque.${call}`);
       const { rows } = await client.query<{ late: number }>(
-        "select (extract(epoch from clock_timestamp() - created_at) * 1000 - 200)::float8 as late from pgque.receive($1, 'c')",
-        [other],
+        "select (extract(epoch from clock_timestamp() - created_at) * 1000 - 200)::float8 as late from pgque.receive($1, $2)",
+        [other, consumerName],
       );
       isThere = rows[0] !== undefined;
       if (rows[0]) times.record(Math.max(rows[0].late, 0));
       else await pause(Math.max(0, 1000 - (performance.now() - startMs)));
     }
   }
-  return times.summary()?.max ?? null;
+  return times.summary();
 }

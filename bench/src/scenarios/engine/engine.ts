@@ -1,0 +1,125 @@
+import { reportedSettings } from "../../report/reported-settings.ts";
+import type { ReportedSettings, ResultsHead } from "../../report/results.ts";
+import { reasonOf } from "../../scenario/not-run.ts";
+import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../../scenario/options.ts";
+import { runScenario, type Run, type RunHooks } from "../../scenario/run.ts";
+import type { Scenario, StepContext } from "../../scenario/scenario.ts";
+import { repeatText } from "../../scenario/texts.ts";
+import type { Microbenchmark } from "./microbenchmark.ts";
+import { microbenchmarkNamed, microbenchmarkNames } from "./registry.ts";
+import { engineDocument, engineTerminalReport, verdictOf } from "./report.ts";
+
+const options = {
+  microbenchmarks: namesOption("microbenchmarks", microbenchmarkNames),
+  /** Of each microbenchmark. */
+  repeat: integerOption("repeat", [1, 100], 3, 1),
+};
+
+/** What a user of the scenario `engine` may choose. */
+export type EngineOptions = OptionsOf<typeof options>;
+
+type EngineSettings = SettingsOf<typeof options> & {
+  synchronousCommit: "on" | "off";
+  autovacuumNaptimeSeconds: number;
+};
+
+/** Throws a BenchOptionError for the first option that cannot be used. */
+export function resolveEngineSettings(given: EngineOptions): EngineSettings {
+  const settings = settingsOf(options, given);
+  return { ...settings, synchronousCommit: "on", autovacuumNaptimeSeconds: settings.quick ? 1 : 10 };
+}
+
+/** One measurement of one microbenchmark, before it is made. */
+interface MicrobenchmarkPlan {
+  name: string;
+  /** From 1. */
+  repeat: number;
+}
+
+/** One microbenchmark, measured once. */
+export interface MicrobenchmarkResult extends MicrobenchmarkPlan {
+  /** Of the server, as in "17.10". */
+  postgres: string;
+  /** By name; null: not measured. Without any when there is an error. */
+  values: Record<string, number | null>;
+  /** What they are to reach, by name of the value. */
+  target: Record<string, string>;
+  /** Whether they all do; null when one was not measured. */
+  met: boolean | null;
+  seconds: number;
+  /** Why there are no values. */
+  error: string | null;
+}
+
+export interface EngineResults extends ResultsHead {
+  settings: ReportedSettings<EngineSettings> & {
+    /** How long, how many, how much: by microbenchmark. */
+    sizes: Record<string, Record<string, number>>;
+  };
+  microbenchmarks: MicrobenchmarkResult[];
+  /** True when it was stopped before everything was measured. */
+  interrupted: boolean;
+}
+
+/** What one is taken to last until the first ones have shown it. */
+const secondsExpected = { full: 120, quick: 20 };
+
+const engine: Scenario<EngineOptions, EngineSettings, MicrobenchmarkPlan, MicrobenchmarkResult, EngineResults> = {
+  name: "engine",
+  resolve: resolveEngineSettings,
+  results: (head, settings, server) => ({
+    ...head,
+    settings: {
+      ...reportedSettings(settings, settings.quick, server),
+      sizes: Object.fromEntries(
+        settings.microbenchmarks.map((name) => [name, sizesOf(microbenchmarkNamed(name), settings.quick)]),
+      ),
+    },
+    microbenchmarks: [],
+    interrupted: false,
+  }),
+  // in turn within each repeat, so that the repeats of one are spread over the run
+  plan: ({ repeat, microbenchmarks }) =>
+    Array.from({ length: repeat }, (_, n) => microbenchmarks.map((name) => ({ name, repeat: n + 1 }))).flat(),
+  measure,
+  keep: ({ microbenchmarks }, measured) => void microbenchmarks.push(measured),
+  document: engineDocument,
+  report: engineTerminalReport,
+  failed: ({ microbenchmarks }) => microbenchmarks.some(({ error }) => error !== null),
+  headline: ({ settings }) => `${settings.microbenchmarks.join(", ")}, ${settings.repeat} repeat(s)`,
+  stepSeconds: ({ quick }) => secondsExpected[quick ? "quick" : "full"],
+  stepText: ({ name, repeat }) => `${name}${repeatText(repeat)}`,
+  measuredText: ({ name, values, error, seconds }) =>
+    error === null ? `${verdictOf(microbenchmarkNamed(name), values)}, ${seconds.toFixed(0)} s` : `error: ${error}`,
+};
+
+/** Measures every microbenchmark of the engine, as often as asked. See runScenario. */
+export function runEngine(given: EngineOptions, hooks: RunHooks = {}): Promise<Run<EngineResults>> {
+  return runScenario(engine, given, hooks);
+}
+
+const sizesOf = ({ sizes }: Microbenchmark, quick: boolean): Record<string, number> => sizes[quick ? "quick" : "full"];
+
+async function measure(
+  plan: MicrobenchmarkPlan,
+  { server, settings, signal, note }: StepContext<EngineSettings>,
+): Promise<MicrobenchmarkResult> {
+  const { synchronousCommit, quick } = settings;
+  const microbenchmark = microbenchmarkNamed(plan.name);
+  const target = Object.fromEntries(
+    Object.entries(microbenchmark.values).flatMap(([key, value]) => (value.target ? [[key, value.target.text]] : [])),
+  );
+  const startMs = performance.now();
+  const result = (found: Pick<MicrobenchmarkResult, "values" | "met" | "error">): MicrobenchmarkResult => {
+    return { ...plan, postgres: server.version, target, ...found, seconds: (performance.now() - startMs) / 1000 };
+  };
+  try {
+    const context = { server, synchronousCommit, quick, signal, note };
+    const values = await microbenchmark.measure(context, sizesOf(microbenchmark, quick));
+    const verdict = verdictOf(microbenchmark, values);
+    return result({ values, met: verdict === "not measured" ? null : verdict !== "not met", error: null });
+  } catch (error) {
+    signal.throwIfAborted();
+    return result({ values: {}, met: null, error: reasonOf(error) });
+  }
+}
