@@ -37,7 +37,8 @@ export class CpuUse {
     const server =
       this.#server === null || this.#serverSeconds === null
         ? null
-        : (await this.#server.seconds()) - this.#serverSeconds;
+        : // a process that has ended is counted in whole ticks, and so may be one tick less than while it ran
+          Math.max(0, (await this.#server.seconds()) - this.#serverSeconds);
     return {
       serverCpuSeconds: server,
       harnessCpuSeconds,
