@@ -1,9 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type pg from "pg";
 import type { HorizonContext } from "./horizon.ts";
 import { lookAtSlot } from "./cluster.ts";
 import { joinStandby, needsStandby, oldestOpen, type Standby } from "./standby-feedback.ts";
-import { until, type Look } from "./held.ts";
+import { holderOf, type Look } from "./held.ts";
 import { Latencies } from "../measure/histogram.ts";
 
 /** So many looks an interval, between these bounds. */
@@ -30,77 +29,61 @@ export async function holdAdvancing(
 ): Promise<AdvancingHolder> {
   await needsStandby(admin);
   const client = await connect("holder");
+  const stop = new AbortController();
+  const { signal } = stop;
+  const ages = new FeedbackAges(interval);
+  /** The time is that before the question: the horizon is at least as old as that. */
+  const capture = async (): Promise<bigint> => {
+    const atMs = performance.now();
+    const xmin = await oldestOpen(client);
+    ages.reported(xmin, atMs);
+    return xmin;
+  };
+  const advance = async (standby: Standby, first: bigint): Promise<void> => {
+    let [last, intervalMs] = [first, firstIntervalMs(interval)];
+    for (let dueMs = performance.now() + intervalMs; ; dueMs = Math.max(dueMs + intervalMs, performance.now())) {
+      await sleep(Math.max(0, dueMs - performance.now()), undefined, { signal });
+      const xmin = await capture();
+      standby.moveTo(xmin);
+      intervalMs = nextIntervalMs(interval, intervalMs, xmin === last);
+      ages.waiting(intervalMs);
+      last = xmin;
+    }
+  };
+  const watch = async (look: ReturnType<typeof lookAtSlot>): Promise<void> => {
+    const everyMs = Math.min(lookMs.max, Math.max(lookMs.min, firstIntervalMs(interval) / looksPerInterval));
+    for (;;) {
+      ages.seen(await look(), performance.now());
+      // by chance, so as not to fall into step with what is looked at
+      await sleep(everyMs * (0.5 + Math.random()), undefined, { signal });
+    }
+  };
   try {
-    const ages = new FeedbackAges(interval);
-    const first = await capture(client, ages);
+    const first = await capture();
     const standby = await joinStandby(url, first, { takesWal: false });
     const look = lookAtSlot(admin, standby.slotName, "xmin");
-    const gone = (): Promise<void> =>
-      until(async () => !(await look())?.xmin, `the slot ${standby.slotName} still holds though it was let go`);
-    try {
-      await until(async () => Boolean((await look())?.xmin), "the server took no notice of the standby's feedback");
-    } catch (error) {
-      await standby.leave();
-      throw error;
-    }
-    const stop = new AbortController();
+    const { release } = await holderOf({
+      who: `the slot ${standby.slotName}`,
+      look,
+      letGo: standby.leave,
+      otherwise: "the server took no notice of the standby's feedback",
+    });
     const failed = (error: unknown): void => {
-      if (!stop.signal.aborted) ages.failed(error);
+      if (!signal.aborted) ages.failed(error);
     };
-    const advancing = advance(client, standby, { interval, first, ages }, stop.signal).catch(failed);
-    const watching = watch(look, { interval, ages }, stop.signal).catch(failed);
+    const running = [advance(standby, first).catch(failed), watch(look).catch(failed)];
     return {
       prove: () => ages.prove(),
       async release() {
         stop.abort();
-        await Promise.all([advancing, watching]);
-        await standby.leave();
+        await Promise.all(running);
+        await release();
         await client.end();
-        await gone();
       },
     };
   } catch (error) {
     await client.end();
     throw error;
-  }
-}
-
-/** The time before the question: the horizon is at least as old as that. */
-async function capture(client: pg.Client, ages: FeedbackAges): Promise<bigint> {
-  const atMs = performance.now();
-  const xmin = await oldestOpen(client);
-  ages.reported(xmin, atMs);
-  return xmin;
-}
-
-async function advance(
-  client: pg.Client,
-  standby: Standby,
-  { interval, first, ages }: { interval: FeedbackInterval; first: bigint; ages: FeedbackAges },
-  signal: AbortSignal,
-): Promise<void> {
-  let last = first;
-  let intervalMs = firstIntervalMs(interval);
-  for (let dueMs = performance.now() + intervalMs; ; dueMs = Math.max(dueMs + intervalMs, performance.now())) {
-    await sleep(Math.max(0, dueMs - performance.now()), undefined, { signal });
-    const xmin = await capture(client, ages);
-    standby.moveTo(xmin);
-    intervalMs = nextIntervalMs(interval, intervalMs, xmin === last);
-    ages.waiting(intervalMs);
-    last = xmin;
-  }
-}
-
-async function watch(
-  look: ReturnType<typeof lookAtSlot>,
-  { interval, ages }: { interval: FeedbackInterval; ages: FeedbackAges },
-  signal: AbortSignal,
-): Promise<void> {
-  const everyMs = Math.min(lookMs.max, Math.max(lookMs.min, firstIntervalMs(interval) / looksPerInterval));
-  for (;;) {
-    ages.seen(await look(), performance.now());
-    // by chance, so as not to fall into step with what is looked at
-    await sleep(everyMs * (0.5 + Math.random()), undefined, { signal });
   }
 }
 

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { Failure } from "../failure.ts";
 import type { Horizon, HorizonContext, Proof, Steps } from "./horizon.ts";
 import { holdInSession, type HoldingSession } from "./session.ts";
 
@@ -12,8 +13,7 @@ export const analytics: Horizon = {
     `overlapping queries of ${querySecondsMax} s (of two thirds of the held phase where that is less than ${querySecondsMax * 1.5} s), each a REPEATABLE READ transaction: ` +
     "a new one begins when the one before is half way through, so that the horizon moves on in steps and is never let go",
   async hold(context) {
-    const querySeconds = Math.min(querySecondsMax, (context.heldSeconds * 2) / 3);
-    const queries = new Queries(context, querySeconds);
+    const queries = new Queries(context, Math.min(querySecondsMax, (context.heldSeconds * 2) / 3));
     await queries.begin();
     return queries;
   },
@@ -29,18 +29,16 @@ interface Query {
 /** At least one is open at any time: an old one ends only after another session has seen the snapshot of the next one. */
 class Queries {
   readonly #context: HorizonContext;
-  readonly #querySeconds: number;
   readonly #stop = new AbortController();
   /** Those that hold, the oldest first. */
   readonly #open: Query[] = [];
   #relay: Promise<void> = Promise.resolve();
-  #steps: Steps;
+  readonly #steps: Steps;
   /** Why it did not hold all the time. */
-  #failure: Error | null = null;
+  readonly #failure = new Failure();
 
   constructor(context: HorizonContext, querySeconds: number) {
     this.#context = context;
-    this.#querySeconds = querySeconds;
     this.#steps = { count: 0, querySeconds, xminAgeMin: null, ageSecondsMin: null };
   }
 
@@ -51,8 +49,8 @@ class Queries {
 
   async prove(): Promise<Proof> {
     const xminAge = await this.#oldestAge();
-    if (this.#failure !== null) throw this.#failure;
-    return { xminAge, steps: this.#steps };
+    await this.#failure.check();
+    return { xminAge, steps: { ...this.#steps } };
   }
 
   async release(): Promise<void> {
@@ -65,7 +63,7 @@ class Queries {
 
   async #goOn(): Promise<void> {
     const { signal } = this.#stop;
-    const halfMs = this.#querySeconds * 500;
+    const halfMs = this.#steps.querySeconds * 500;
     await sleep(halfMs, undefined, { signal });
     for (;;) {
       await this.#openNext();
@@ -85,12 +83,10 @@ class Queries {
     const [oldest] = this.#open;
     const xminAge = await this.#oldestAge();
     const ageSeconds = (performance.now() - (oldest?.openedMs ?? 0)) / 1000;
-    this.#steps = {
-      count: this.#steps.count + 1,
-      querySeconds: this.#querySeconds,
-      xminAgeMin: Math.min(this.#steps.xminAgeMin ?? xminAge, xminAge),
-      ageSecondsMin: Math.min(this.#steps.ageSecondsMin ?? ageSeconds, ageSeconds),
-    };
+    const steps = this.#steps;
+    steps.count += 1;
+    steps.xminAgeMin = Math.min(steps.xminAgeMin ?? xminAge, xminAge);
+    steps.ageSecondsMin = Math.min(steps.ageSecondsMin ?? ageSeconds, ageSeconds);
   }
 
   async #openNext(): Promise<void> {
@@ -98,7 +94,7 @@ class Queries {
       await client.query("begin isolation level repeatable read read only");
       await client.query("select 1");
     });
-    const over = session.client.query("select pg_sleep($1)", [this.#querySeconds]).then(
+    const over = session.client.query("select pg_sleep($1)", [this.#steps.querySeconds]).then(
       () => undefined,
       (error: unknown) => this.#failed(`the query of session ${session.pid} broke off`, error),
     );
@@ -120,7 +116,9 @@ class Queries {
 
   #failed(what: string, error: unknown): void {
     if (this.#stop.signal.aborted) return;
-    this.#failure ??= new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    this.#failure.note(
+      new Error(`${what}: ${error instanceof Error ? error.message : String(error)}`, { cause: error }),
+    );
   }
 
   async #endAll(): Promise<void> {

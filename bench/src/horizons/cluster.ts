@@ -23,18 +23,13 @@ export async function needsSetting(
 
 export const atLeastOne = { enough: (value: string): boolean => Number(value) > 0, expected: "1 or more" };
 
-/** @throws NotRun when the role may neither make a slot nor stream */
-async function needsReplicationRight(admin: pg.Client): Promise<void> {
-  const { rows } = await admin.query<{ role: string; allowed: boolean }>(
+/** @throws NotRun when the server cannot give a slot of the kind asked for, or not to this role */
+export async function needsSlot(admin: pg.Client, walLevels: string[]): Promise<void> {
+  const { rows: roles } = await admin.query<{ role: string; allowed: boolean }>(
     "select quote_ident(rolname) as role, rolreplication or rolsuper as allowed from pg_roles where rolname = current_user",
   );
-  if (rows[0]?.allowed) return;
-  throw new NotRun(`role ${rows[0]?.role} has no right to replicate: alter role ${rows[0]?.role} replication`);
-}
-
-/** @throws NotRun when the server cannot give a slot of the kind asked for */
-export async function needsSlot(admin: pg.Client, walLevels: string[]): Promise<void> {
-  await needsReplicationRight(admin);
+  const role = roles[0]?.role;
+  if (!roles[0]?.allowed) throw new NotRun(`role ${role} has no right to replicate: alter role ${role} replication`);
   const expected = walLevels.join(" or ");
   await needsSetting(admin, "wal_level", { enough: (value) => walLevels.includes(value), expected });
   const { rows } = await admin.query<{ free: boolean; max: string }>(

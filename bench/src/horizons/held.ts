@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Holder } from "./horizon.ts";
 
 const withinMs = 60_000;
 
@@ -23,9 +24,9 @@ export interface Look {
 /** A hold that has begun. */
 export interface Held {
   /** Its age in transactions; throws when it is not, or not all the time, what it was when it began. */
-  prove(): Promise<number>;
+  prove: () => Promise<number>;
   /** Waits until another session sees nothing of it. */
-  gone(): Promise<void>;
+  gone: () => Promise<void>;
 }
 
 /**
@@ -48,6 +49,32 @@ export async function heldFrom(who: string, look: () => Promise<Look | undefined
     },
     gone: () => until(async () => !(await look())?.xmin, `${who} still holds though it was let go`),
   };
+}
+
+interface Taken {
+  who: string;
+  look: () => Promise<Look | undefined>;
+  letGo: () => Promise<unknown>;
+  /** Told when it has not begun to hold within a minute. Default: it holds already. */
+  otherwise?: string;
+}
+
+/** A holder of what is held now. Lets go of it when it turns out to hold nothing. */
+export async function holderOf({ who, look, letGo, otherwise }: Taken): Promise<Holder> {
+  try {
+    if (otherwise !== undefined) await until(async () => Boolean((await look())?.xmin), otherwise);
+    const held = await heldFrom(who, look);
+    return {
+      prove: async () => ({ xminAge: await held.prove() }),
+      async release() {
+        await letGo();
+        await held.gone();
+      },
+    };
+  } catch (error) {
+    await letGo();
+    throw error;
+  }
 }
 
 /** Slots and prepared transactions outlive a cell: what was held is let go whatever happens, and what happened first is what is told. */

@@ -44,9 +44,9 @@ export interface Steps {
 /** Holds from `hold` to `release`. */
 export interface Holder {
   /** Looks, from another session, whether it has held ever since `hold`; throws with the reason when it has not. */
-  prove(): Promise<Proof>;
+  prove: () => Promise<Proof>;
   /** Lets go, and returns once another session sees that nothing is left of it. Also after `prove` has thrown. */
-  release(): Promise<void>;
+  release: () => Promise<void>;
 }
 
 /** One way to hold back VACUUM, or what else keeps a queue from giving its space back. */

@@ -4,27 +4,10 @@ import { queue } from "../adapters/support/pgque-queue.ts";
 import type { Horizon } from "./horizon.ts";
 import { unheldFrom } from "./oldest-holder.ts";
 
-/** A consumer that takes nothing, in the words of one system. */
-interface Laggard {
-  subscribe: string;
-  unsubscribe: string;
-  /** Yields `kept`, the messages that are kept for it, or no row when there is no such consumer. */
-  look: string;
-}
-
 const name = "laggard";
 
-const ofPgque: Laggard = {
-  subscribe: `select pgque.subscribe('${queue}', '${name}')`,
-  unsubscribe: `select pgque.unsubscribe('${queue}', '${name}')`,
-  look: `
-    select (depth + in_flight)::float8 as kept
-      from pgque.consumer_status('${queue}')
-     where consumer = '${name}'`,
-};
-
 /** Systems whose queues have several consumers, each of which gets every message. */
-const laggards: Record<string, Laggard> = { pgque: ofPgque, "pgque-worker": ofPgque };
+const systems = new Set(["pgque", "pgque-worker"]);
 
 /**
  * Holds no horizon: what it costs is space. It is a horizon here all the same, since it holds something back from `hold` to `release`, has to be proven to,
@@ -36,16 +19,16 @@ export const laggingConsumer: Horizon = {
   summary:
     "a second consumer of the queue that takes nothing: whatever is sent is kept for it. It holds no horizon; what it costs is space. Only for systems in which a message goes to several consumers",
   async check({ systemName }) {
-    laggardOf(systemName);
+    if (!systems.has(systemName))
+      throw new NotRun(`in ${systemName} a message goes to one consumer only: none can lag behind another`);
   },
-  async hold({ admin, systemName, sent }) {
-    const laggard = laggardOf(systemName);
-    await admin.query(laggard.subscribe);
+  async hold({ admin, sent }) {
+    await admin.query("select pgque.subscribe($1, $2)", [queue, name]);
     const sentBefore = sent();
     const ageUnheld = await unheldFrom(admin);
     return {
       async prove() {
-        const messagesKept = await keptFor(admin, laggard);
+        const messagesKept = await keptFor(admin);
         const expected = sent() - sentBefore;
         if (messagesKept === null) throw new Error(`the consumer ${name} is gone`);
         if (messagesKept < expected) {
@@ -56,21 +39,18 @@ export const laggingConsumer: Horizon = {
         return { xminAge: await ageUnheld(), messagesKept };
       },
       async release() {
-        await admin.query(laggard.unsubscribe);
-        if ((await keptFor(admin, laggard)) !== null) throw new Error(`the consumer ${name} is still there`);
+        await admin.query("select pgque.unsubscribe($1, $2)", [queue, name]);
+        if ((await keptFor(admin)) !== null) throw new Error(`the consumer ${name} is still there`);
       },
     };
   },
 };
 
-function laggardOf(systemName: string): Laggard {
-  const laggard = laggards[systemName];
-  if (laggard === undefined)
-    throw new NotRun(`in ${systemName} a message goes to one consumer only: none can lag behind another`);
-  return laggard;
-}
-
-async function keptFor(admin: pg.Client, { look }: Laggard): Promise<number | null> {
-  const { rows } = await admin.query<{ kept: number }>(look);
+/** Null when there is no such consumer. */
+async function keptFor(admin: pg.Client): Promise<number | null> {
+  const { rows } = await admin.query<{ kept: number }>(
+    "select (depth + in_flight)::float8 as kept from pgque.consumer_status($1) where consumer = $2",
+    [queue, name],
+  );
   return rows[0]?.kept ?? null;
 }

@@ -45,7 +45,7 @@ export const pgDump: Horizon = {
         }
         return { xminAge, tablesLocked };
       },
-      release: () => session.release(),
+      release: session.release,
     };
   },
 };

@@ -1,4 +1,4 @@
-import { heldFrom, type Look } from "./held.ts";
+import { holderOf, type Look } from "./held.ts";
 import type { Horizon, HorizonContext } from "./horizon.ts";
 import { atLeastOne, needsSetting, uniqueName } from "./cluster.ts";
 
@@ -17,23 +17,11 @@ export const prepared: Horizon = {
     const { admin } = context;
     const gid = uniqueName();
     await prepare(context, gid);
-    const rollBack = `rollback prepared ${admin.escapeLiteral(gid)}`;
-    try {
-      const held = await heldFrom(
-        `the prepared transaction ${gid}`,
-        async () => (await admin.query<Look>(look, [gid])).rows[0],
-      );
-      return {
-        prove: async () => ({ xminAge: await held.prove() }),
-        async release() {
-          await admin.query(rollBack);
-          await held.gone();
-        },
-      };
-    } catch (error) {
-      await admin.query(rollBack);
-      throw error;
-    }
+    return holderOf({
+      who: `the prepared transaction ${gid}`,
+      look: async () => (await admin.query<Look>(look, [gid])).rows[0],
+      letGo: () => admin.query(`rollback prepared ${admin.escapeLiteral(gid)}`),
+    });
   },
 };
 

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { NotRun } from "../scenario/not-run.ts";
-import { heldFrom, until } from "./held.ts";
+import { holderOf } from "./held.ts";
 import type { Horizon } from "./horizon.ts";
 import { needsSlot, uniqueName, lookAtSlot } from "./cluster.ts";
 
@@ -27,26 +27,16 @@ export const retainDeadTuples: Horizon = {
   async hold({ admin }) {
     const name = uniqueName();
     await subscribe(admin, name);
-    const drop = async (): Promise<void> => {
-      await admin.query(`drop subscription ${name}`);
-      // the server drops its slot when its launcher wakes up the next time, within three minutes: a reload wakes it
-      await admin.query("select pg_reload_conf()");
-    };
-    try {
-      const look = lookAtSlot(admin, slotName, "xmin");
-      await until(async () => Boolean((await look())?.xmin), `the server did not make the slot ${slotName}`);
-      const held = await heldFrom(`the slot ${slotName}`, look);
-      return {
-        prove: async () => ({ xminAge: await held.prove() }),
-        async release() {
-          await drop();
-          await held.gone();
-        },
-      };
-    } catch (error) {
-      await drop();
-      throw error;
-    }
+    return holderOf({
+      who: `the slot ${slotName}`,
+      look: lookAtSlot(admin, slotName, "xmin"),
+      async letGo() {
+        await admin.query(`drop subscription ${name}`);
+        // the server drops its slot when its launcher wakes up the next time, within three minutes: a reload wakes it
+        await admin.query("select pg_reload_conf()");
+      },
+      otherwise: `the server did not make the slot ${slotName}`,
+    });
   },
 };
 

@@ -1,15 +1,26 @@
 import type pg from "pg";
 import { heldFrom, type Held, type Look } from "./held.ts";
-import type { HorizonContext } from "./horizon.ts";
+import type { Horizon, HorizonContext } from "./horizon.ts";
+
+/** An idle session that holds once it has run these statements. */
+export const heldBySession = (described: Pick<Horizon, "name" | "summary">, ...statements: string[]): Horizon => ({
+  ...described,
+  async hold(context) {
+    const { prove, release } = await holdInSession(context, async (client) => {
+      for (const statement of statements) await client.query(statement);
+    });
+    return { prove: async () => ({ xminAge: await prove() }), release };
+  },
+});
 
 /** A session whose transaction holds. */
 export interface HoldingSession extends Held {
   client: pg.Client;
   pid: number;
   /** Ends the session, which is idle. */
-  release(): Promise<void>;
+  release: () => Promise<void>;
   /** Ends the session, whatever it does just now. */
-  breakOff(): Promise<void>;
+  breakOff: () => Promise<void>;
 }
 
 // Its transaction id, if it has one, is what holds: between statements of a READ COMMITTED transaction there is no snapshot.
@@ -19,6 +30,9 @@ const look = `
     from pg_stat_activity
    where pid = $1`;
 
+const backend = `
+  select pid, extract(epoch from backend_start)::text as "startedAt" from pg_stat_activity where pid = pg_backend_pid()`;
+
 /** Opens a session, lets it `begin` a transaction that holds, and looks at it from another one. */
 export async function holdInSession(
   { connect, admin }: Pick<HorizonContext, "connect" | "admin">,
@@ -26,7 +40,8 @@ export async function holdInSession(
 ): Promise<HoldingSession> {
   const client = await connect("holder");
   try {
-    const { pid, startedAt } = await backendOf(client);
+    const { rows } = await client.query<{ pid: number; startedAt: string }>(backend);
+    const [{ pid, startedAt } = { pid: 0, startedAt: "" }] = rows;
     await begin(client);
     const held = await heldFrom(
       `the holder (session ${pid})`,
@@ -50,20 +65,6 @@ export async function holdInSession(
     await client.end();
     throw error;
   }
-}
-
-interface Backend {
-  pid: number;
-  startedAt: string;
-}
-
-async function backendOf(client: pg.Client): Promise<Backend> {
-  const { rows } = await client.query<Backend>(
-    `select pid, extract(epoch from backend_start)::text as "startedAt" from pg_stat_activity where pid = pg_backend_pid()`,
-  );
-  const [backend] = rows;
-  if (backend === undefined) throw new Error("the holder is not in pg_stat_activity");
-  return backend;
 }
 
 // A statement that is under way would not notice that its client is gone. By its start, too: a process id may be another one's by now.

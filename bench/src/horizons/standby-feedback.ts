@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Client, type Connection } from "pg";
 import { NotRun } from "../scenario/not-run.ts";
-import { heldFrom, until } from "./held.ts";
+import { holderOf } from "./held.ts";
 import type { Horizon } from "./horizon.ts";
 import { atLeastOne, needsSetting, needsSlot, lookAtSlot, uniqueName } from "./cluster.ts";
 
@@ -18,21 +18,12 @@ export const standbyFeedback: Horizon = {
   check: ({ admin }) => needsStandby(admin),
   async hold({ url, admin }) {
     const standby = await joinStandby(url, await oldestOpen(admin));
-    try {
-      const look = lookAtSlot(admin, standby.slotName, "xmin");
-      await until(async () => Boolean((await look())?.xmin), "the server took no notice of the standby's feedback");
-      const held = await heldFrom(`the standby's slot ${standby.slotName}`, look);
-      return {
-        prove: async () => ({ xminAge: await held.prove() }),
-        async release() {
-          await standby.leave();
-          await held.gone();
-        },
-      };
-    } catch (error) {
-      await standby.leave();
-      throw error;
-    }
+    return holderOf({
+      who: `the standby's slot ${standby.slotName}`,
+      look: lookAtSlot(admin, standby.slotName, "xmin"),
+      letGo: standby.leave,
+      otherwise: "the server took no notice of the standby's feedback",
+    });
   },
 };
 
@@ -48,28 +39,13 @@ export async function oldestOpen(admin: Client): Promise<bigint> {
   return BigInt(rows[0]?.xmin ?? 0);
 }
 
-/** @throws NotRun when the server lets no standby in */
-export async function joinStandby(url: string, xmin: bigint, options?: StandbyOptions): Promise<Standby> {
-  try {
-    return await joinAsStandby(url, xmin, options);
-  } catch (error) {
-    if ((error as { code?: string }).code !== refused) throw error;
-    throw new NotRun(`the server takes no replication connection from here: ${(error as Error).message}`);
-  }
-}
-
 /** Somebody who streams from the server as a standby does, and reports which transactions it still needs. */
 export interface Standby {
   /** A temporary one: it goes with the connection, also when this process is killed. */
   slotName: string;
   /** From now on it needs what there is since `xmin` only. The server takes no notice of one that is older than the last. */
   moveTo(xmin: bigint): void;
-  leave(): Promise<void>;
-}
-
-export interface StandbyOptions {
-  /** Whether it takes the WAL, and throws it away. A sender whose WAL nobody takes waits, and hears reports all the same. Default: true. */
-  takesWal?: boolean;
+  leave: () => Promise<void>;
 }
 
 /** A standby reports every ten seconds unless configured otherwise; a sender that hears nothing for a minute ends the connection. */
@@ -78,17 +54,19 @@ const reportEveryMs = 1000;
 /**
  * Connects as a standby with `hot_standby_feedback` whose oldest query needs everything since `xmin`. It does not say how far it has come: it must not
  * count for `synchronous_standby_names`, and the server need not keep WAL for it.
+ *
+ * @param takesWal whether it takes the WAL, and throws it away. A sender whose WAL nobody takes waits, and hears reports all the same.
+ * @throws NotRun when the server lets no standby in
  */
-export async function joinAsStandby(
-  url: string,
-  xmin: bigint,
-  { takesWal = true }: StandbyOptions = {},
-): Promise<Standby> {
+export async function joinStandby(url: string, xmin: bigint, { takesWal = true } = {}): Promise<Standby> {
   const slotName = uniqueName();
   const client = new Client({ connectionString: url, application_name: "pgque bench holder", ...physicalReplication });
   // what becomes of it shows in its slot
   client.on("error", () => undefined);
-  await client.connect();
+  await client.connect().catch((error: Error & { code?: string }) => {
+    if (error.code !== refused) throw error;
+    throw new NotRun(`the server takes no replication connection from here: ${error.message}`);
+  });
   try {
     await client.query(`CREATE_REPLICATION_SLOT ${slotName} TEMPORARY PHYSICAL`);
     const { rows } = await client.query<{ xlogpos: string }>("IDENTIFY_SYSTEM");
