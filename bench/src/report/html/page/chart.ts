@@ -1,118 +1,99 @@
 import uPlot from "uplot";
-import { dashOf, lineOf, type ChartCell, type ChartGroup, type Measure } from "../chart-data.ts";
-import { timeAxis, valueAxis } from "./axes.ts";
-import { Legend } from "./legend.ts";
-import { paint, seriesPaint } from "./paint.ts";
-import { Readout } from "./readout.ts";
-import { beginsLogarithmic, mayBeLogarithmic, valueScale } from "./scale.ts";
-import { shade } from "./shade.ts";
+import { dashOf, lineOf, type ChartCell, type ChartGroup, type Measure, type ShadedSpan } from "../chart-data.ts";
+import { beginsLogarithmic, mayBeLogarithmic, timeAxis, valueAxis, valueScale } from "./axes.ts";
+import { paint, seriesPaint } from "./format.ts";
+import { legend, readout } from "./legend.ts";
 
 const plotHeight = 220;
 
-/** One measure of all cells of a group. */
-export class Chart {
-  readonly #figure: HTMLElement;
-  readonly #plot: HTMLElement;
-  readonly #systems: string[];
-  readonly #group: ChartGroup;
-  readonly #measure: Measure;
-  readonly #legend: Legend;
-  readonly #readout: Readout;
-  readonly #data: uPlot.AlignedData;
-  #logarithmic: boolean;
-  #drawn: uPlot;
-
-  constructor(figure: HTMLElement, systems: string[], group: ChartGroup, measure: Measure) {
-    this.#figure = figure;
-    this.#plot = figure.querySelector(".plot") ?? figure;
-    this.#systems = systems;
-    this.#group = group;
-    this.#measure = measure;
-    this.#data = uPlot.join(group.cells.map((cell) => [cell.seconds, lineOf(cell, measure)]));
-    this.#logarithmic = beginsLogarithmic(this.#lines(), measure.unit);
-    this.#legend = new Legend(group.cells, systems, (index, show) => this.#drawn.setSeries(index + 1, { show }));
-    this.#readout = new Readout(group.cells, systems, measure);
-    const below = document.createElement("div");
-    below.className = "below";
-    below.append(this.#readout.element, this.#legend.element);
-    this.#plot.after(below);
-    this.#drawn = this.#draw();
-    if (mayBeLogarithmic(this.#lines(), measure.unit)) this.#addScaleButton();
-    new ResizeObserver(() => this.fit()).observe(this.#plot);
-  }
-
+/** A chart that is drawn. */
+export interface Chart {
   /** To as much room as there is, or to so many pixels. */
-  fit(width = this.#plot.clientWidth): void {
-    if (width > 0 && width !== this.#drawn.width) this.#drawn.setSize({ width, height: plotHeight });
-  }
-
+  fit: (width?: number) => void;
   /** With the colours of now. */
-  repaint(): void {
-    this.#drawn.redraw(false, true);
-  }
+  repaint: () => void;
+}
 
-  #lines(): (number | null)[][] {
-    return this.#group.cells.map((cell) => lineOf(cell, this.#measure));
-  }
+/** One measure of all cells of a group. */
+export function chart(figure: HTMLElement, systems: string[], group: ChartGroup, measure: Measure): Chart {
+  const plot = figure.querySelector<HTMLElement>(".plot") ?? figure;
+  const { cells, span, title } = group;
+  const { unit } = measure;
+  const lines = cells.map((cell) => lineOf(cell, measure));
+  const data = uPlot.join(cells.map((cell, index) => [cell.seconds, lines[index] ?? []]));
+  let logarithmic = beginsLogarithmic(lines, unit);
+  const switches = legend(cells, systems, (index, show) => drawn.setSeries(index + 1, { show }));
+  const values = readout(cells, systems, measure);
+  const below = document.createElement("div");
+  below.className = "below";
+  below.append(values.element, switches.element);
+  plot.after(below);
 
-  #draw(): uPlot {
-    const { unit } = this.#measure;
-    const { span } = this.#group;
-    const shown = this.#group.cells.map((_, index) => this.#legend.shows(index));
-    return new uPlot(
+  const series = (cell: ChartCell, index: number): uPlot.Series => ({
+    show: switches.shows(index),
+    stroke: () => paint(seriesPaint(systems.indexOf(cell.system))),
+    width: 2,
+    dash: dashOf(cell.repeat),
+    alpha: cell.invalid ? 0.35 : 1,
+    spanGaps: true,
+    points: { show: lineOf(cell, measure).filter((value) => value !== null).length < 3 },
+  });
+  /** Only where the pointer is: the cursors of the other charts follow without a word. */
+  const readAt = ({ cursor, over }: uPlot): void => {
+    const seconds = over.matches(":hover") && typeof cursor.idx === "number" ? data[0][cursor.idx] : undefined;
+    if (seconds === undefined) values.hide();
+    else values.show(seconds, switches.shows);
+  };
+  const draw = (): uPlot =>
+    new uPlot(
       {
-        width: this.#plot.clientWidth,
+        width: plot.clientWidth,
         height: plotHeight,
         // Room for the name of the shaded phase, and for half of the last time.
         padding: [18, 18, 0, 0],
         legend: { show: false },
-        cursor: { y: false, drag: { x: false, y: false }, sync: { key: this.#group.title } },
-        scales: { x: { time: false }, y: valueScale(this.#lines(), unit, this.#logarithmic) },
-        axes: [timeAxis(), valueAxis(unit, this.#logarithmic)],
-        series: [{}, ...this.#group.cells.map((cell, index) => this.#series(cell, shown[index] ?? true))],
-        hooks: {
-          drawClear: span === null ? [] : [(plot) => shade(plot, span)],
-          setCursor: [(plot) => this.#readAt(plot)],
-        },
+        cursor: { y: false, drag: { x: false, y: false }, sync: { key: title } },
+        scales: { x: { time: false }, y: valueScale(lines, unit, logarithmic) },
+        axes: [timeAxis(), valueAxis(unit, logarithmic)],
+        series: [{}, ...cells.map(series)],
+        hooks: { drawClear: span === null ? [] : [(one) => shade(one, span)], setCursor: [readAt] },
       },
-      this.#data,
-      this.#plot,
+      data,
+      plot,
     );
-  }
-
-  #series(cell: ChartCell, show: boolean): uPlot.Series {
-    const { system, repeat, invalid } = cell;
-    const few = lineOf(cell, this.#measure).filter((value) => value !== null).length < 3;
-    return {
-      show,
-      stroke: () => paint(seriesPaint(this.#systems.indexOf(system))),
-      width: 2,
-      dash: dashOf(repeat),
-      alpha: invalid ? 0.35 : 1,
-      spanGaps: true,
-      points: { show: few },
-    };
-  }
-
-  /** Only where the pointer is: the cursors of the other charts follow without a word. */
-  #readAt({ cursor, over }: uPlot): void {
-    const seconds = over.matches(":hover") && typeof cursor.idx === "number" ? this.#data[0][cursor.idx] : undefined;
-    if (seconds === undefined) this.#readout.hide();
-    else this.#readout.show(seconds, (cell) => this.#legend.shows(cell));
-  }
-
-  #addScaleButton(): void {
+  let drawn = draw();
+  if (mayBeLogarithmic(lines, unit)) {
     const button = document.createElement("button");
     button.type = "button";
     button.textContent = "log scale";
-    const state = (): void => button.setAttribute("aria-pressed", String(this.#logarithmic));
+    button.setAttribute("aria-pressed", String(logarithmic));
     button.addEventListener("click", () => {
-      this.#logarithmic = !this.#logarithmic;
-      this.#drawn.destroy();
-      this.#drawn = this.#draw();
-      state();
+      logarithmic = !logarithmic;
+      drawn.destroy();
+      drawn = draw();
+      button.setAttribute("aria-pressed", String(logarithmic));
     });
-    state();
-    this.#figure.querySelector("figcaption")?.append(button);
+    figure.querySelector("figcaption")?.append(button);
   }
+  const fit = (width = plot.clientWidth): void => {
+    if (width > 0 && width !== drawn.width) drawn.setSize({ width, height: plotHeight });
+  };
+  new ResizeObserver(() => fit()).observe(plot);
+  return { fit, repaint: () => drawn.redraw(false, true) };
+}
+
+/** Behind everything else, its name above it. */
+function shade(plot: uPlot, { label, fromSeconds, untilSeconds }: ShadedSpan): void {
+  const { ctx, bbox } = plot;
+  const left = plot.valToPos(fromSeconds, "x", true);
+  const right = plot.valToPos(untilSeconds, "x", true);
+  const pixels = devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = paint("--held");
+  ctx.fillRect(left, bbox.top, right - left, bbox.height);
+  ctx.fillStyle = paint("--text-soft");
+  ctx.font = `${11 * pixels}px system-ui, sans-serif`;
+  ctx.textBaseline = "bottom";
+  ctx.fillText(label, left, bbox.top - 3 * pixels);
+  ctx.restore();
 }

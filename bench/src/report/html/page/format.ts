@@ -23,3 +23,19 @@ export function measured(unit: Unit, value: number): string {
 
 /** 1:05, or −0:30 before zero. */
 export const time = (seconds: number): string => `${seconds < 0 ? "−" : ""}${clock(Math.abs(seconds))}`;
+
+/** As many as the style names; of more systems than that some share a colour. */
+const seriesPaints = 10;
+
+export const seriesPaint = (system: number): string => `--series-${system % seriesPaints}`;
+
+/** A colour of the style, as it is now: dark, light, or on paper. */
+export const paint = (name: string): string => getComputedStyle(document.documentElement).getPropertyValue(name);
+
+/** A system's colour. */
+export function swatch(system: number): HTMLElement {
+  const element = document.createElement("span");
+  element.className = "swatch";
+  element.style.background = `var(${seriesPaint(system)})`;
+  return element;
+}
