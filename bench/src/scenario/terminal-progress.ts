@@ -1,32 +1,67 @@
 import { redact } from "@pgque/client/redact";
+import { MultiBar, Presets, type SingleBar } from "cli-progress";
+import { clock } from "../report/format.ts";
 import type { Progress } from "./progress.ts";
-import { viewOn } from "./view.ts";
+
+const barOptions = {
+  format: "{bar} {left} left  {text}",
+  hideCursor: true,
+  barsize: 20,
+  clearOnComplete: true,
+  linewrap: false,
+};
 
 /** Where progress is shown: a bar that moves on a terminal, a line for each finished step anywhere else. */
 export function terminalProgress(stream: NodeJS.WriteStream): Progress {
-  const view = viewOn(stream);
-  let total = 0;
-  let done = 0;
-  let current = "";
+  const bars = stream.isTTY ? new MultiBar({ ...barOptions, stream }, Presets.shades_classic) : null;
+  /** Over the whole run, in seconds; what a step takes longer than expected moves the end. */
+  let bar: SingleBar | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let [steps, done, stepSeconds, stepStartMs] = [0, 0, 0, 0];
+  let [current, shown] = ["", ""];
+
+  // above the bar once there is one
+  const line = (text: string): void => {
+    if (bar === undefined) stream.write(`${redact(text)}\n`);
+    else bars?.log(`${redact(text)}\n`);
+  };
+  const lasted = (): number => (performance.now() - stepStartMs) / 1000;
+  const draw = (): void => {
+    const total = steps * stepSeconds;
+    const gone = Math.min(total, done * stepSeconds + Math.min(lasted(), stepSeconds));
+    bar?.setTotal(total);
+    bar?.update(gone, { left: clock(total - gone), text: redact(shown) });
+  };
+  const show = (text: string): void => {
+    shown = text;
+    draw();
+  };
   return {
-    begin(head, steps, stepSeconds) {
-      total = steps;
-      view.line(redact(`${head}\n`));
-      view.start(steps, stepSeconds);
+    begin(head, planned, seconds) {
+      line(`${head}\n`);
+      [steps, stepSeconds, stepStartMs] = [planned, seconds, performance.now()];
+      bar = bars?.create(steps * stepSeconds, 0, { left: clock(steps * stepSeconds), text: "" });
+      if (bar !== undefined) timer = setInterval(draw, 500).unref();
     },
     stepStarted(text) {
-      current = `${done + 1}/${total} ${text}`;
-      view.show(redact(current));
+      current = `${done + 1}/${steps} ${text}`;
+      show(current);
     },
-    note(text) {
-      view.show(redact(`${current}: ${text}`));
-    },
+    note: (text) => show(`${current}: ${text}`),
     stepDone(text) {
-      view.cellDone(++done);
-      view.line(redact(`${current}: ${text}`));
+      done += 1;
+      // later steps will take as long as earlier ones did
+      stepSeconds += (lasted() - stepSeconds) / done;
+      stepStartMs = performance.now();
+      draw();
+      line(`${current}: ${text}`);
     },
     end() {
-      view.end();
+      clearInterval(timer);
+      // lines go above the bar when it is next drawn
+      bars?.update();
+      bars?.stop();
+      bar = undefined;
     },
   };
 }
