@@ -1,6 +1,6 @@
-import { type Command, Option } from "commander";
 import { Client, type ClientConfig } from "pg";
 import { isConnectionString, redact } from "@pgque/client/redact";
+import { flag } from "./options.ts";
 import { explain, UsageError } from "./output/failure.ts";
 
 /** How to reach the database and the schema in it, as the command line has it. */
@@ -13,30 +13,23 @@ export interface DatabaseFlags {
 
 const environment = ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
 
-/** Adds `--database-url`, `--schema` and `--config` to a command. */
-export function withDatabase(command: Command): Command {
-  return command.addOption(databaseUrlOption()).addOption(schemaOption()).addOption(configOption());
-}
+export const databaseUrlOption = flag(
+  "--database-url <url>",
+  "the database (default: DATABASE_URL, else the PG* variables)",
+);
 
-/** The schema's name, for commands that need no database. */
-export function schemaOption(): Option {
-  return new Option("--schema <name>", "schema that Pgque is or will be installed in")
-    .default("pgque")
-    .env("PGQUE_SCHEMA")
-    .argParser(schemaName);
-}
+export const schemaOption = flag("--schema <name>", "schema that Pgque is or will be installed in", {
+  read: schemaName,
+  default: "pgque",
+  env: true,
+});
 
 /** Where options are that are not given, for commands that work with a schema. */
-export function configOption(): Option {
-  return new Option("--config <file>", "options that are not given (default: pgque.config.ts, if it is there)").env(
-    "PGQUE_CONFIG",
-  );
-}
-
-/** The database's option alone, for commands that need no schema. */
-export function databaseUrlOption(): Option {
-  return new Option("--database-url <url>", "the database (default: DATABASE_URL, else the PG* variables)");
-}
+export const configOption = flag(
+  "--config <file>",
+  "options that are not given (default: pgque.config.ts, if it is there)",
+  { env: true },
+);
 
 /**
  * What `pg` needs to connect: a connection string, or nothing when it is to use the PG* variables.
@@ -100,9 +93,10 @@ export function needsRole(schema: string, role: string): string {
 /** What to do about a schema that is not there. */
 export const notInstalled = "Install it with `pgque install`, or name another with --schema";
 
-/** Where a client connects to, in words. */
-export function placeOf(client: Client): string {
-  return `database ${JSON.stringify(redact(client.database ?? client.user ?? ""))} at ${client.host}:${client.port}`;
+/** Where a client connects to, in words: the database, or a schema of it. */
+export function placeOf(client: Client, schema?: string): string {
+  const of = schema === undefined ? "" : `schema ${JSON.stringify(schema)} of `;
+  return `${of}database ${JSON.stringify(redact(client.database ?? client.user ?? ""))} at ${client.host}:${client.port}`;
 }
 
 function checkedUrl(source: string | undefined, url: string): string {

@@ -1,6 +1,6 @@
 import type { ChangesOf, Facts, Kind, Option as Declared, OptionsOf, OptionTable } from "@pgque/client/options";
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { integer, number, onOff } from "./options.ts";
+import { InvalidArgumentError, Option } from "commander";
+import { inEnvironment, integer, number, onOff } from "./options.ts";
 import { duration, time } from "./output/duration.ts";
 import { inDurations, kebab, showValue } from "./output/flags.ts";
 
@@ -14,12 +14,6 @@ export interface FlagSpec {
   default?: unknown;
   /** For `other` kinds of values, which have no flag without. `before`: what was read before of an option that is repeated. */
   read?: (text: string, before?: never) => unknown;
-}
-
-interface AddOptions {
-  changing?: boolean;
-  env?: boolean;
-  group?: string;
 }
 
 /** The words that take a setting back. */
@@ -44,21 +38,19 @@ export class OptionFlags<Table extends OptionTable> {
   }
 
   /**
-   * Adds the flags to a command. `changing`: defaults are not shown, and a word takes a setting back. `env`: an option may be in the
-   * environment, as PGQUE_ and its name, and is checked when it is read. `group`: the heading in help.
+   * As options of a command. `changing`: defaults are not shown, and a word takes a setting back. `env`: an option may be in the
+   * environment, and is checked when it is read. `group`: the heading in help.
    */
-  addTo(command: Command, { changing = false, env = false, group }: AddOptions = {}): Command {
-    for (const { name, option, flag, spec } of this.#flags) {
+  options({ changing = false, env = false, group = "" } = {}): Option[] {
+    return this.#flags.map(({ name, option, flag, spec }) => {
       const { help = helpOf(name, option, changing ? null : spec.default), read = readerOf(name, option, env) } = spec;
-      const added = new Option(flag, help);
+      const made = new Option(flag, help);
       const { choices } = option.check;
-      if (choices !== undefined && spec.read === undefined) added.choices(changing ? [...choices, "default"] : choices);
-      else added.argParser((text, before) => (changing && resetWords.has(text) ? text : read(text, before as never)));
-      if (env) added.env(`PGQUE_${kebab(name).replaceAll("-", "_").toUpperCase()}`);
-      if (group !== undefined) added.helpGroup(group);
-      command.addOption(added);
-    }
-    return command;
+      if (choices !== undefined && spec.read === undefined) made.choices(changing ? [...choices, "default"] : choices);
+      else made.argParser((text, before) => (changing && resetWords.has(text) ? text : read(text, before as never)));
+      if (group !== "") made.helpGroup(group);
+      return env ? inEnvironment(made) : made;
+    });
   }
 
   /** The options that were given, as the client takes them. */

@@ -1,4 +1,29 @@
-import { type Command, InvalidArgumentError } from "commander";
+import { InvalidArgumentError, Option } from "commander";
+
+interface FlagDetails<Value> {
+  read?: (text: string, before: Value) => Value;
+  default?: Value;
+  /** The default as help shows it. */
+  shown?: string;
+  choices?: readonly string[];
+  /** It may be in the environment, as PGQUE_ and its name. */
+  env?: boolean;
+}
+
+/** An option of a command. */
+export function flag<Value>(flags: string, help: string, details: FlagDetails<Value> = {}): Option {
+  const { read, choices, env, default: value, shown } = details;
+  const made = new Option(flags, help);
+  if (read !== undefined) made.argParser(read);
+  if (choices !== undefined) made.choices(choices);
+  if (value !== undefined) made.default(value, shown);
+  return env ? inEnvironment(made) : made;
+}
+
+/** Lets an option be in the environment, as PGQUE_ and its name. */
+export function inEnvironment(option: Option): Option {
+  return option.env(`PGQUE_${option.name().replaceAll("-", "_").toUpperCase()}`);
+}
 
 /** A whole number; the range is checked by what it is given to. */
 export function integer(text: string): number {
@@ -55,16 +80,6 @@ export function onOff(text: string): boolean {
 
 /** Of commands that print a line for each message. */
 export const jsonLines = "print JSON lines for programs: ids are strings, times ISO 8601";
-
-/** Adds `--json`. */
-export function withJson(command: Command, what = "print JSON for programs: ids are strings, times ISO 8601"): Command {
-  return command.option("--json", what);
-}
-
-/** Adds `--yes`, to a command that asks before it destroys something. */
-export function withYes(command: Command): Command {
-  return command.option("--yes", "do not ask");
-}
 
 /** The options that were given, without those that were not: an option that is undefined is no option for the client. */
 export function given<T extends object>(options: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {

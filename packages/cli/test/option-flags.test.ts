@@ -16,13 +16,15 @@ const table = {
 };
 
 /** A command with these flags, that neither writes nor exits. */
-function command(flags: OptionFlags<typeof table>, options: Parameters<typeof flags.addTo>[1] = {}): Command {
-  return flags.addTo(new Command("try").exitOverride().configureOutput({ writeErr: () => undefined }), options);
+function command(flags: OptionFlags<typeof table>, options: Parameters<typeof flags.options>[0] = {}): Command {
+  const made = new Command("try").exitOverride().configureOutput({ writeErr: () => undefined });
+  for (const option of flags.options(options)) made.addOption(option);
+  return made;
 }
 
 describe("the flags of a table of options", () => {
   const flags = new OptionFlags(table);
-  const parse = (args: string[], options?: Parameters<typeof flags.addTo>[1]): object =>
+  const parse = (args: string[], options?: Parameters<typeof flags.options>[0]): object =>
     command(flags, options).parse(args, { from: "user" }).opts();
 
   test("have its names, kinds, helps and defaults", () => {

@@ -1,44 +1,17 @@
 import type { Consumers, ConsumerSettings, ConsumerStatus, OptionDifference, Position } from "@pgque/client";
 import { consumerOptions } from "@pgque/client/options";
-import { type Command, Command as Subcommand } from "commander";
-import { type DatabaseFlags, withDatabase } from "../connection.ts";
-import { withPgque } from "../database.ts";
+import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { OptionFlags } from "../option-flags.ts";
-import { withJson, withYes } from "../options.ts";
-import { confirm, type ConfirmFlags } from "../output/confirm.ts";
+import { flag } from "../options.ts";
+import { confirm } from "../output/confirm.ts";
 import { showDifferences } from "../output/flags.ts";
 import { showAge, showDuration, timeOrAge } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
-import { type JsonFlags, printChange, printList, printResult } from "../output/print.ts";
-import { type ConsumerRecord, consumerRecord } from "../output/records.ts";
+import { printChange, printList, printResult } from "../output/print.ts";
+import { type ConsumerRecord, consumerRecord, pausedColumn } from "../output/records.ts";
 import type { Column } from "../output/table.ts";
 import { counted, described, shellWord, showEstimate, showTime } from "../output/text.ts";
 import { pauseAndResume } from "./pause-resume.ts";
-
-interface Flags extends DatabaseFlags, JsonFlags {}
-
-const examples = `
-Examples:
-  pgque consumer add orders billing --from start
-  pgque consumer list orders
-  pgque consumer move orders billing --to 2h   receive the messages of the last two hours again
-
-pgque consumer COMMAND --help has more for each.`;
-
-/** The `consumer` command. */
-export function consumerCommand(): Command {
-  const consumer = new Subcommand("consumer")
-    .description("Add, list, change, pause, move and remove consumers.")
-    .addHelpText("after", examples);
-  for (const command of [add(), list(), set(), ...pausing(), move(), remove()]) consumer.addCommand(command);
-  return consumer;
-}
-
-function command(name: string): Command {
-  return withDatabase(withJson(new Subcommand(name).argument("<queue>").argument("<consumer>")));
-}
-
-const nameOf = (queue: string, consumer: string): string => described({ queue, consumer });
 
 /** Where in the log: its start, its end, or what was sent from a time on. */
 function position(text: string): Position {
@@ -61,33 +34,27 @@ const options = new OptionFlags(consumerOptions, {
 /** Those that can be changed. */
 const limits = new OptionFlags(consumerOptions, { mode: null, from: null, strict: null });
 
-function add(): Command {
-  return options
-    .addTo(command("add"))
-    .description("Add a consumer: a named reader that is given every message of the queue.")
-    .addHelpText(
-      "after",
-      `
+const add = clientCommand("add <queue> <consumer>", "reader", {
+  description: "Add a consumer: a named reader that is given every message of the queue.",
+  help: `
 A worker adds its consumer itself. An existing consumer is left as it is, and different settings are reported.
 
 Examples:
   pgque consumer add orders billing
   pgque consumer add orders audit --from 2026-01-31T12:00:00Z --max-in-flight 100
   pgque consumer add accounts ledger --mode ordered --on-failure block`,
-    )
-    .action(async (queue: string, name: string, flags: Flags) => {
-      const { created, differences, skipped } = await withPgque(flags, "reader", (pgque) =>
-        pgque.subscribe(queue, name, options.given(flags)),
-      );
-      await printResult(
-        flags,
-        { queue, consumer: name, added: created, differences, skipped },
-        created
-          ? `Added ${nameOf(queue, name)}.${skippedText(queue, name, skipped)}`
-          : existingText(queue, name, differences),
-      );
-    });
-}
+  options: options.options(),
+  async run(pgque, queue: string, consumer: string, flags: Flags) {
+    const { created, differences, skipped } = await pgque.subscribe(queue, consumer, options.given(flags));
+    await printResult(
+      flags,
+      { queue, consumer, added: created, differences, skipped },
+      created
+        ? `Added ${described({ queue, consumer })}.${skippedText(queue, consumer, skipped)}`
+        : existingText(queue, consumer, differences),
+    );
+  },
+});
 
 function skippedText(queue: string, name: string, skipped: number): string {
   if (skipped === 0) return "";
@@ -95,144 +62,142 @@ function skippedText(queue: string, name: string, skipped: number): string {
   return ` It skips ${count} that ${skipped === 1 ? "was" : "were"} sent before; \`pgque consumer move ${shellWord(queue)} ${shellWord(name)} --to start\` brings them.`;
 }
 
-function existingText(queue: string, name: string, differences: readonly OptionDifference[]): string {
+function existingText(queue: string, consumer: string, differences: readonly OptionDifference[]): string {
   const others =
     differences.length === 0
       ? ""
-      : ` Other than named: ${showDifferences(differences)}. \`pgque consumer set ${shellWord(queue)} ${shellWord(name)}\` changes them.`;
-  return `There is ${nameOf(queue, name)} already.${others}`;
+      : ` Other than named: ${showDifferences(differences)}. \`pgque consumer set ${shellWord(queue)} ${shellWord(consumer)}\` changes them.`;
+  return `There is ${described({ queue, consumer })} already.${others}`;
 }
+
+/** How far a consumer is. */
+export const backlogColumns = [
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "to receive", cell: ({ depth, estimated }) => showEstimate(depth, estimated), align: "right" },
+  { head: "in flight", cell: ({ inFlight, estimated }) => showEstimate(inFlight, estimated), align: "right" },
+  { head: "lag", cell: ({ lagMs }) => showAge(lagMs), align: "right" },
+] as const satisfies Column<ConsumerRecord>[];
 
 type Listed = ConsumerRecord<ConsumerStatus & Omit<ConsumerSettings, "paused">>;
 
+const [nameColumn, depthColumn, inFlightColumn, lagColumn] = backlogColumns;
+
 const columns: Column<Listed>[] = [
   { head: "queue", cell: ({ queue }) => queue },
-  { head: "consumer", cell: ({ consumer }) => consumer },
+  nameColumn,
   { head: "mode", cell: ({ mode, onFailure }) => (onFailure ? `${mode}, ${onFailure}` : mode) },
-  { head: "to receive", cell: ({ depth, estimated }) => showEstimate(depth, estimated), align: "right" },
+  depthColumn,
   {
-    head: "in flight",
-    cell: ({ inFlight, maxInFlight, estimated }) =>
-      `${showEstimate(inFlight, estimated)}${maxInFlight ? ` of ${maxInFlight}` : ""}`,
-    align: "right",
+    ...inFlightColumn,
+    cell: (row) => `${inFlightColumn.cell(row)}${row.maxInFlight ? ` of ${row.maxInFlight}` : ""}`,
   },
-  { head: "lag", cell: ({ lagMs }) => showAge(lagMs), align: "right" },
+  lagColumn,
   { head: "received/s", cell: ({ receivedPerSecond }) => receivedPerSecond.toFixed(1), align: "right" },
   {
     head: "limit",
     cell: ({ rateLimit, ratePeriodMs }) => rateLimit && `${rateLimit} per ${showDuration(ratePeriodMs ?? 1000)}`,
   },
   { head: "last received", cell: ({ receivedAt }) => showTime(receivedAt) },
-  { head: "state", cell: ({ paused }) => (paused ? "paused" : "") },
+  pausedColumn,
 ];
 
-function list(): Command {
-  return withDatabase(withJson(new Subcommand("list").alias("ls").argument("[queue]", "only of this queue")))
-    .description("List consumers with their progress and settings.")
-    .addHelpText(
-      "after",
-      `
+const list = clientCommand("list", "viewer", {
+  alias: "ls",
+  description: "List consumers with their progress and settings.",
+  help: `
 Up to 10,000 messages and 1,000 batches of a consumer are counted; ≈ marks an estimate.
 
 Examples:
   pgque consumer list
   pgque consumer list orders --json | jq '.[] | {consumer, depth, lagMs}'`,
-    )
-    .action(async (queue: string | undefined, flags: Flags) => {
-      const found = await withPgque(flags, "viewer", async ({ consumers }) => {
-        const settings = new Map(
-          (await consumers.settings(queue)).map((one) => [JSON.stringify([one.queue, one.name]), one]),
-        );
-        const status = await consumers.list(queue);
-        // one that has come in between has no settings yet
-        return status.flatMap((one) => {
-          const own = settings.get(JSON.stringify([one.queue, one.name]));
-          return own ? [consumerRecord({ ...own, ...one })] : [];
-        });
-      });
-      await printList(
-        flags,
-        columns,
-        found,
-        "There is no consumer. `pgque consumer add QUEUE NAME` makes one, and so does a worker.",
-      );
+  arguments: [["[queue]", "only of this queue"]],
+  async run({ consumers }, queue: string | undefined, flags: Flags) {
+    const key = (of: { queue: string; name: string }) => JSON.stringify([of.queue, of.name]);
+    const settings = new Map((await consumers.settings(queue)).map((one) => [key(one), one]));
+    const found = (await consumers.list(queue)).flatMap((one) => {
+      const own = settings.get(key(one));
+      // one that has come in between has no settings yet
+      return own ? [consumerRecord({ ...own, ...one })] : [];
     });
-}
+    await printList(
+      flags,
+      columns,
+      found,
+      "There is no consumer. `pgque consumer add QUEUE NAME` makes one, and so does a worker.",
+    );
+  },
+});
 
-function set(): Command {
-  return limits
-    .addTo(command("set"), { changing: true })
-    .description("Change the limits of a consumer; `none` takes one away.")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  pgque consumer set orders billing --max-in-flight 50 --rate-limit 100\n  pgque consumer set orders billing --rate-limit none",
-    )
-    .action(async (queue: string, name: string, flags: Flags) => {
-      const changes = limits.changes(flags);
-      if (Object.keys(changes).length === 0)
-        throw new UsageError("expected a limit to change, got none. `pgque consumer set --help` lists them");
-      const changed = await withPgque(flags, "admin", ({ consumers }) => consumers.change(queue, name, changes));
-      await printChange(flags, { queue, consumer: name }, changed, `Changed ${nameOf(queue, name)}.`);
-    });
-}
+const set = clientCommand("set <queue> <consumer>", "admin", {
+  description: "Change the limits of a consumer; `none` takes one away.",
+  help: `
+Examples:
+  pgque consumer set orders billing --max-in-flight 50 --rate-limit 100
+  pgque consumer set orders billing --rate-limit none`,
+  options: limits.options({ changing: true }),
+  async run({ consumers }, queue: string, consumer: string, flags: Flags) {
+    const changes = limits.changes(flags);
+    if (Object.keys(changes).length === 0)
+      throw new UsageError("expected a limit to change, got none. `pgque consumer set --help` lists them");
+    const names = { queue, consumer };
+    const changed = await consumers.change(queue, consumer, changes);
+    await printChange(flags, names, changed, `Changed ${described(names)}.`);
+  },
+});
 
-const pausing = (): Command[] =>
-  pauseAndResume("consumers", command, {
-    pause: [
-      "Let a consumer receive nothing. What it has in flight can be settled, and other consumers go on.",
-      "  pgque consumer pause orders billing",
-    ],
-    resume: ["End a pause, and wake idle workers.", "  pgque consumer resume orders billing"],
-  });
+const pausing = pauseAndResume("consumers", "<queue> <consumer>", {
+  pause: [
+    "Let a consumer receive nothing. What it has in flight can be settled, and other consumers go on.",
+    "  pgque consumer pause orders billing",
+  ],
+  resume: ["End a pause, and wake idle workers.", "  pgque consumer resume orders billing"],
+});
 
-function move(): Command {
-  return withYes(command("move"))
-    .requiredOption("--to <where>", positions, position)
-    .description("Move a consumer in the log: receive stored messages again, or skip messages.")
-    .addHelpText(
-      "after",
-      `
+const move = clientCommand("move <queue> <consumer>", "reader", {
+  description: "Move a consumer in the log: receive stored messages again, or skip messages.",
+  help: `
 Settled messages behind the new position come again while they are stored (--retention of the queue). The open batches and the
 retries of the consumer are dropped.
 
 Examples:
   pgque consumer move orders billing --to 2h
   pgque consumer move orders billing --to end --yes`,
-    )
-    .action(async (queue: string, name: string, flags: Flags & ConfirmFlags & { to: Position }) => {
-      const { to } = flags;
-      const where =
-        to instanceof Date
-          ? `what was sent from ${to.toISOString()} on`
-          : `the ${to === "earliest" ? "start" : "end"} of what is kept`;
-      await withPgque(flags, "reader", async ({ consumers }) => {
-        const what = async () =>
-          `This moves ${nameOf(queue, name)} (${await backlogOf(consumers, queue, name)}) to ${where}; its open batches and retries are dropped.`;
-        await confirm(what, flags);
-        await consumers.seek(queue, name, to);
-      });
-      await printResult(flags, { queue, consumer: name, moved: true }, `Moved ${nameOf(queue, name)} to ${where}.`);
-    });
-}
+  options: [flag("--to <where>", positions, { read: position }).makeOptionMandatory()],
+  yes: true,
+  async run({ consumers }, queue: string, consumer: string, flags: Flags & { to: Position }) {
+    const { to } = flags;
+    const names = { queue, consumer };
+    const where =
+      to instanceof Date
+        ? `what was sent from ${to.toISOString()} on`
+        : `the ${to === "earliest" ? "start" : "end"} of what is kept`;
+    await confirm(async () => {
+      const backlog = await backlogOf(consumers, queue, consumer);
+      return `This moves ${described(names)} (${backlog}) to ${where}; its open batches and retries are dropped.`;
+    }, flags);
+    await consumers.seek(queue, consumer, to);
+    await printResult(flags, { ...names, moved: true }, `Moved ${described(names)} to ${where}.`);
+  },
+});
 
-function remove(): Command {
-  return withYes(command("remove").alias("rm"))
-    .description("Remove a consumer and its unreceived messages. Other consumers are not affected.")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  pgque consumer remove orders audit\n  pgque consumer remove orders audit --yes",
-    )
-    .action(async (queue: string, name: string, flags: Flags & ConfirmFlags) => {
-      await withPgque(flags, "reader", async (pgque) => {
-        await confirm(
-          async () => `This removes ${nameOf(queue, name)}: ${await backlogOf(pgque.consumers, queue, name)}.`,
-          flags,
-        );
-        if (!(await pgque.unsubscribe(queue, name))) throw missing(queue, name);
-      });
-      await printResult(flags, { queue, consumer: name, removed: true }, `Removed ${nameOf(queue, name)}.`);
-    });
-}
+const remove = clientCommand("remove <queue> <consumer>", "reader", {
+  alias: "rm",
+  description: "Remove a consumer and its unreceived messages. Other consumers are not affected.",
+  help: `
+Examples:
+  pgque consumer remove orders audit
+  pgque consumer remove orders audit --yes`,
+  yes: true,
+  async run(pgque, queue: string, consumer: string, flags: Flags) {
+    const names = { queue, consumer };
+    await confirm(
+      async () => `This removes ${described(names)}: ${await backlogOf(pgque.consumers, queue, consumer)}.`,
+      flags,
+    );
+    if (!(await pgque.unsubscribe(queue, consumer))) throw missing(queue, consumer);
+    await printResult(flags, { ...names, removed: true }, `Removed ${described(names)}.`);
+  },
+});
 
 /** What a consumer would leave behind, in words. Asked for with the question alone: to look takes a right that to move or remove does not. */
 async function backlogOf(consumers: Consumers, queue: string, name: string): Promise<string> {
@@ -242,8 +207,19 @@ async function backlogOf(consumers: Consumers, queue: string, name: string): Pro
   return `${about}${counted(found.depth, "message")} to receive, ${found.inFlight} in flight`;
 }
 
-function missing(queue: string, name: string): Error {
+function missing(queue: string, consumer: string): Error {
   return new Error(
-    `expected ${nameOf(queue, name)}, found none. \`pgque consumer list ${shellWord(queue)}\` shows those that are there`,
+    `expected ${described({ queue, consumer })}, found none. \`pgque consumer list ${shellWord(queue)}\` shows those that are there`,
   );
 }
+
+export const consumerCommand = commandGroup(
+  "consumer",
+  "Add, list, change, pause, move and remove consumers.",
+  `
+Examples:
+  pgque consumer add orders billing --from start
+  pgque consumer list orders
+  pgque consumer move orders billing --to 2h   receive the messages of the last two hours again`,
+  [add, list, set, ...pausing, move, remove],
+);

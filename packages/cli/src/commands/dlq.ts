@@ -1,21 +1,17 @@
 import type { DeadLetter, DeadLetterFilter, Pgque } from "@pgque/client";
 import { deadLetterOptions } from "@pgque/client/options";
-import { Command } from "commander";
-import { type DatabaseFlags, withDatabase } from "../connection.ts";
-import { withPgque } from "../database.ts";
+import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { OptionFlags } from "../option-flags.ts";
-import { given, id, idMax, ids, integer, withJson, withYes } from "../options.ts";
-import { confirm, type ConfirmFlags } from "../output/confirm.ts";
+import { flag, given, id, idMax, ids, integer } from "../options.ts";
+import { confirm } from "../output/confirm.ts";
 import { timeOrAge } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { json } from "../output/json.ts";
-import { type JsonFlags, printLine, printList, printResult } from "../output/print.ts";
+import { printLine, printList, printResult } from "../output/print.ts";
 import { progressBar } from "../output/progress.ts";
 import type { Column } from "../output/table.ts";
 import { counted, firstLine, shellWord, shortened, showTime } from "../output/text.ts";
 import { Stopped, stopSignal } from "../signals.ts";
-
-type Flags = DatabaseFlags & JsonFlags;
 
 /** Which dead letters are meant. */
 const filter = new OptionFlags(deadLetterOptions, {
@@ -24,40 +20,16 @@ const filter = new OptionFlags(deadLetterOptions, {
   diedAfter: { flag: "--newer-than <when>", help: "that died since: 2h, 2026-01-31T12:00:00Z", read: timeOrAge },
 });
 
-interface ScopeFlags extends DatabaseFlags, JsonFlags {
+interface ScopeFlags extends Flags {
   id?: string[];
   all?: true;
 }
 
-const examples = `
-A dead letter is a message whose attempts were used up, or that was buried. A message has one dead letter for each consumer that
-could not handle it.
-
-Examples:
-  pgque dlq list orders
-  pgque dlq redrive orders --reason timeout
-  pgque dlq purge orders --older-than 30d
-
-pgque dlq COMMAND --help has more for each.`;
-
-/** The `dlq` command. */
-export function dlqCommand(): Command {
-  const dlq = new Command("dlq")
-    .description("List dead letters, send them again, delete them.")
-    .addHelpText("after", examples);
-  for (const make of [list, show, redrive, purge]) dlq.addCommand(make());
-  return dlq;
-}
-
-function withFilter(command: Command): Command {
-  return withDatabase(withJson(filter.addTo(command)));
-}
-
-function withScope(command: Command): Command {
-  return withFilter(command)
-    .option("--id <ids>", "these, as `list` shows them: 17,18; may be repeated", ids)
-    .option("--all", "all of the queue");
-}
+const scopeOptions = [
+  ...filter.options(),
+  flag("--id <ids>", "these, as `list` shows them: 17,18; may be repeated", { read: ids }),
+  flag("--all", "all of the queue"),
+];
 
 function filterOf(flags: Flags): DeadLetterFilter {
   const { reasonLike: reason, ...others } = filter.given(flags);
@@ -77,86 +49,64 @@ const columns: Column<DeadLetter>[] = [
   { head: "payload", cell: ({ payload }) => shortened(json(payload, 0), 40) },
 ];
 
-interface ListFlags extends Flags {
-  limit?: number;
-  after?: string;
-}
-
-function list(): Command {
-  return withFilter(new Command("list").alias("ls").argument("<queue>"))
-    .description("List dead letters, the newest first.")
-    .option("--limit <n>", "at most so many, up to 1000 (default: 20)", integer)
-    .option("--after <id>", "go on behind this one, the last of the page before", id)
-    .addHelpText(
-      "after",
-      `
+const list = clientCommand("list <queue>", "viewer", {
+  alias: "ls",
+  description: "List dead letters, the newest first.",
+  help: `
 Examples:
   pgque dlq list orders --consumer billing --newer-than 1h
   pgque dlq list orders --reason "gateway timeout" --limit 100
   pgque dlq list orders --json | jq '.[] | {id, reason, payload}'`,
-    )
-    .action(async (queue: string, flags: ListFlags) => {
-      const { limit: max = 20, after: beforeId } = flags;
-      const options = { ...filterOf(flags), ...given({ max, beforeId }) };
-      const letters = await withPgque(flags, "viewer", ({ deadLetters }) => deadLetters.list(queue, options));
-      await printList(
-        flags,
-        columns,
-        letters,
-        beforeId === undefined ? "There is no dead letter." : "There is no further dead letter.",
-      );
-      const last = letters.at(-1);
-      if (!flags.json && last !== undefined && letters.length === max)
-        await printLine(`\nThere may be more: add --after ${last.id}`);
-    });
-}
+  options: [
+    ...filter.options(),
+    flag("--limit <n>", "at most so many, up to 1000 (default: 20)", { read: integer }),
+    flag("--after <id>", "go on behind this one, the last of the page before", { read: id }),
+  ],
+  async run({ deadLetters }, queue: string, flags: Flags & { limit?: number; after?: string }) {
+    const { limit: max = 20, after: beforeId } = flags;
+    const letters = await deadLetters.list(queue, { ...filterOf(flags), ...given({ max, beforeId }) });
+    const empty = beforeId === undefined ? "There is no dead letter." : "There is no further dead letter.";
+    await printList(flags, columns, letters, empty);
+    const last = letters.at(-1);
+    if (!flags.json && last !== undefined && letters.length === max)
+      await printLine(`\nThere may be more: add --after ${last.id}`);
+  },
+});
 
-function show(): Command {
-  return withDatabase(withJson(new Command("show").argument("<queue>").argument("<id>", "as `list` shows it", id)))
-    .description("Show one dead letter with all of its payload and its reason.")
-    .addHelpText("after", "\nExamples:\n  pgque dlq show orders 17\n  pgque dlq show orders 17 --json | jq .payload")
-    .action(async (queue: string, wanted: string, flags: DatabaseFlags & JsonFlags) => {
-      const [letter] = await withPgque(flags, "viewer", ({ deadLetters }) =>
-        deadLetters.list(queue, { ...given({ beforeId: following(wanted) }), max: 1 }),
+const show = clientCommand("show <queue>", "viewer", {
+  description: "Show one dead letter with all of its payload and its reason.",
+  help: `
+Examples:
+  pgque dlq show orders 17
+  pgque dlq show orders 17 --json | jq .payload`,
+  arguments: [["<id>", "as `list` shows it", id]],
+  async run({ deadLetters }, queue: string, wanted: string, flags: Flags) {
+    const [letter] = await deadLetters.list(queue, { ...given({ beforeId: following(wanted) }), max: 1 });
+    if (letter?.id !== wanted) {
+      throw new Error(
+        `expected a dead letter ${wanted} of queue ${JSON.stringify(queue)}, found none. \`pgque dlq list ${shellWord(queue)}\` shows those that are there`,
       );
-      if (letter?.id !== wanted) {
-        throw new Error(
-          `expected a dead letter ${wanted} of queue ${JSON.stringify(queue)}, found none. \`pgque dlq list ${shellWord(queue)}\` shows those that are there`,
-        );
-      }
-      if (flags.json) return printLine(json(letter));
-      const { facts } = await import("../output/table.ts");
-      const { payload, headers, createdAt, diedAt, messageId, ...rest } = letter;
-      const known = {
-        ...rest,
-        message: messageId,
-        sent: showTime(createdAt),
-        died: showTime(diedAt),
-      };
-      await printLine(`${facts({ ...known, headers: json(headers, 0) })}\n\n${json(payload)}`);
-    });
-}
+    }
+    if (flags.json) return printLine(json(letter));
+    const { facts } = await import("../output/table.ts");
+    const { payload, headers, createdAt, diedAt, messageId: message, ...rest } = letter;
+    const known = { ...rest, message, sent: showTime(createdAt), died: showTime(diedAt), headers: json(headers, 0) };
+    await printLine(`${facts(known)}\n\n${json(payload)}`);
+  },
+});
 
 /** The id after this one; undefined when there is none. */
 function following(id: string): string | undefined {
   return BigInt(id) < idMax ? String(BigInt(id) + 1n) : undefined;
 }
 
-interface RedriveFlags extends ScopeFlags {
-  limit?: number;
-}
-
 /** So many in one transaction. */
 const redriveStep = 1000;
 const purgeStep = 10_000;
 
-function redrive(): Command {
-  return withScope(new Command("redrive").argument("<queue>"))
-    .option("--limit <n>", "at most so many, the oldest first", integer)
-    .description("Send dead letters again, each to its consumer, from the first attempt.")
-    .addHelpText(
-      "after",
-      `
+const redrive = clientCommand("redrive <queue>", "admin", {
+  description: "Send dead letters again, each to its consumer, from the first attempt.",
+  help: `
 Selects the dead letters that match all options, or --all. Runs in transactions of ${redriveStep}. After a failure or a Ctrl-C (exit code
 130) the completed transactions stay, and the error says how many were sent. New dead letters are left alone while it runs, and
 so are those of removed consumers.
@@ -165,72 +115,50 @@ Examples:
   pgque dlq redrive orders --id 17,18
   pgque dlq redrive orders --consumer billing --reason timeout --limit 100
   pgque dlq redrive orders --all`,
-    )
-    .action(async (queue: string, flags: RedriveFlags) => {
-      checkScope(flags, "redrive");
-      if (flags.limit !== undefined && flags.limit < 1)
-        throw new UsageError(`expected --limit to be 1 or more, got: ${flags.limit}`);
-      const result = (redriven: number) => ({ queue, redriven });
-      const redriven = await withPgque(flags, "admin", (pgque) =>
-        inBatches(
-          pgque,
-          {
-            ...stepsOf(queue, flags),
-            limit: flags.limit ?? Number.POSITIVE_INFINITY,
-            step: redriveStep,
-            done: "sent again",
-            take: (options) => pgque.deadLetters.redrive(queue, options),
-            result,
-          },
-          flags,
-        ),
-      );
-      await printResult(flags, result(redriven), `Sent ${counted(redriven, "dead letter")} again.`);
+  options: [...scopeOptions, flag("--limit <n>", "at most so many, the oldest first", { read: integer })],
+  async run(pgque, queue: string, flags: ScopeFlags & { limit?: number }) {
+    const { limit = Number.POSITIVE_INFINITY } = flags;
+    checkScope(flags, "redrive");
+    if (limit < 1) throw new UsageError(`expected --limit to be 1 or more, got: ${limit}`);
+    const redriven = await inBatches(pgque, queue, flags, {
+      limit,
+      step: redriveStep,
+      done: "sent again",
+      take: (options) => pgque.deadLetters.redrive(queue, options),
+      result: (count) => ({ queue, redriven: count }),
     });
-}
+    await printResult(flags, { queue, redriven }, `Sent ${counted(redriven, "dead letter")} again.`);
+  },
+});
 
-function purge(): Command {
-  return withYes(withScope(new Command("purge").argument("<queue>")))
-    .description("Delete the dead letters that match all options, or --all.")
-    .addHelpText(
-      "after",
-      `
+const purge = clientCommand("purge <queue>", "admin", {
+  description: "Delete the dead letters that match all options, or --all.",
+  help: `
 Runs in transactions of ${purgeStep}. After a failure or a Ctrl-C (exit code 130) the completed transactions stay, and the error says
 how many were deleted.
 
 Examples:
   pgque dlq purge orders --older-than 30d
   pgque dlq purge orders --id 17 --yes`,
-    )
-    .action(async (queue: string, flags: ScopeFlags & ConfirmFlags) => {
-      checkScope(flags, "purge");
-      const result = (purged: number) => ({ queue, purged });
-      const purged = await withPgque(flags, "admin", async (pgque) => {
-        await confirm(async () => {
-          const { deadLetters } = await pgque.queues.status(queue);
-          const which = flags.all ? "all" : "those that fit";
-          return `This throws away ${which} of the ${counted(deadLetters, "dead letter")} of queue ${JSON.stringify(queue)}.`;
-        }, flags);
-        return inBatches(
-          pgque,
-          {
-            ...stepsOf(queue, flags),
-            limit: Number.POSITIVE_INFINITY,
-            step: purgeStep,
-            done: "thrown away",
-            take: (options) => pgque.deadLetters.purge(queue, options),
-            result,
-          },
-          flags,
-        );
-      });
-      await printResult(flags, result(purged), `Threw away ${counted(purged, "dead letter")}.`);
+  options: scopeOptions,
+  yes: true,
+  async run(pgque, queue: string, flags: ScopeFlags) {
+    checkScope(flags, "purge");
+    await confirm(async () => {
+      const { deadLetters } = await pgque.queues.status(queue);
+      const which = flags.all ? "all" : "those that fit";
+      return `This throws away ${which} of the ${counted(deadLetters, "dead letter")} of queue ${JSON.stringify(queue)}.`;
+    }, flags);
+    const purged = await inBatches(pgque, queue, flags, {
+      limit: Number.POSITIVE_INFINITY,
+      step: purgeStep,
+      done: "thrown away",
+      take: (options) => pgque.deadLetters.purge(queue, options),
+      result: (count) => ({ queue, purged: count }),
     });
-}
-
-function stepsOf(queue: string, flags: ScopeFlags): Pick<Steps, "queue" | "filter"> {
-  return { queue, filter: { ...filterOf(flags), ...given({ ids: flags.id }) } };
-}
+    await printResult(flags, { queue, purged }, `Threw away ${counted(purged, "dead letter")}.`);
+  },
+});
 
 function checkScope(flags: ScopeFlags, command: string): void {
   const named = flags.id !== undefined || Object.keys(filterOf(flags)).length > 0;
@@ -240,10 +168,8 @@ function checkScope(flags: ScopeFlags, command: string): void {
   );
 }
 
-/** Which dead letters are meant, and what to do to them. */
+/** What to do to dead letters. */
 interface Steps {
-  queue: string;
-  filter: DeadLetterFilter & { ids?: string[] };
   /** At most so many in all. */
   limit: number;
   /** So many in one transaction. */
@@ -262,13 +188,14 @@ interface Steps {
  * @returns how many
  * @throws Stopped, or Error, which say how many it were before
  */
-async function inBatches(pgque: Pgque, steps: Steps, flags: JsonFlags): Promise<number> {
-  const { queue, limit, step, done: what, take, result } = steps;
+async function inBatches(pgque: Pgque, queue: string, flags: ScopeFlags, steps: Steps): Promise<number> {
+  const { limit, step, done: what, take, result } = steps;
   const { deadLetters } = await pgque.queues.status(queue);
+  const named = { ...filterOf(flags), ...given({ ids: flags.id }) };
   // without an end, what dies while it runs would be taken as well, and what dies again again and again
-  const filter = { ...steps.filter, diedBefore: steps.filter.diedBefore ?? (await databaseTime(pgque)) };
+  const filter = { ...named, diedBefore: named.diedBefore ?? (await databaseTime(pgque)) };
   const signal = stopSignal();
-  const bar = await progressBar(Math.min(limit, filter.ids?.length ?? deadLetters, deadLetters), "dead letters");
+  const bar = await progressBar(Math.min(limit, flags.id?.length ?? deadLetters, deadLetters), "dead letters");
   let done = 0;
   try {
     for (;;) {
@@ -300,3 +227,17 @@ async function databaseTime({ pool }: Pgque): Promise<Date> {
   );
   return new Date(Number(rows[0]?.ms));
 }
+
+export const dlqCommand = commandGroup(
+  "dlq",
+  "List dead letters, send them again, delete them.",
+  `
+A dead letter is a message whose attempts were used up, or that was buried. A message has one dead letter for each consumer that
+could not handle it.
+
+Examples:
+  pgque dlq list orders
+  pgque dlq redrive orders --reason timeout
+  pgque dlq purge orders --older-than 30d`,
+  [list, show, redrive, purge],
+);

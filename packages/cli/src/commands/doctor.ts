@@ -1,16 +1,18 @@
-import { Command, Option } from "commander";
-import { connect, connectionConfig, type DatabaseFlags, withClient, withDatabase } from "../connection.ts";
+import { command, type Flags } from "../command.ts";
+import { connect, connectionConfig, withClient } from "../connection.ts";
+import { flag } from "../options.ts";
 import { duration } from "../output/duration.ts";
 import { printLine } from "../output/print.ts";
 
-interface Flags extends DatabaseFlags {
+interface DoctorFlags extends Flags {
   olderThan: number;
   lag: number;
-  json?: true;
   strict?: true;
 }
 
-const more = `
+export const doctorCommand = command("doctor", {
+  description: "Find problems of queues, the server and the xmin horizon, with the statements that fix them.",
+  help: `
 Checks the schema and its version, the rights of the role, maintenance, locks that Pgque's sessions hold for long, rotation and
 the space that it cannot reclaim, consumers, dead letters, the xmin horizon, settings, and whether notifications arrive. It
 changes nothing. Each finding comes with the reason why it matters and the statement that fixes it.
@@ -25,47 +27,39 @@ Examples:
   pgque doctor
   pgque doctor --strict                       for a deployment that is to be clean
   pgque doctor --older-than 10m --lag 1h      where long reports and a night's backlog are normal
-  pgque doctor --json | jq '.checks[] | select(.severity != "ok")'`;
-
-/** The `doctor` command. */
-export function doctorCommand(): Command {
-  return withDatabase(new Command("doctor"))
-    .description("Find problems of queues, the server and the xmin horizon, with the statements that fix them.")
-    .addOption(
-      new Option("--older-than <duration>", "a transaction that holds the horizon for so long is a warning")
-        .default(60_000, "1m")
-        .argParser(duration),
-    )
-    .addOption(
-      new Option("--lag <duration>", "messages that wait for so long are a warning")
-        .default(600_000, "10m")
-        .argParser(duration),
-    )
-    .option("--json", "print JSON")
-    .option("--strict", "exit with 1 for warnings too")
-    .addHelpText("after", more)
-    .action(async (flags: Flags) => {
-      process.exitCode = await doctor(flags);
-    });
-}
-
-async function doctor(flags: Flags): Promise<number> {
-  const [{ quoteIdentifier }, { examine, worstOf }, { jsonReport, textReport }] = await Promise.all([
-    import("@pgque/sql"),
-    import("../doctor/examine.ts"),
-    import("../doctor/report.ts"),
-  ]);
-  const findings = await withClient(flags, async (client) =>
-    examine({
-      client,
-      connect: () => connect(connectionConfig(flags)),
-      schema: flags.schema,
-      quoted: await quoteIdentifier(client, flags.schema),
-      olderThanMs: flags.olderThan,
-      lagMs: flags.lag,
+  pgque doctor --json | jq '.checks[] | select(.severity != "ok")'`,
+  options: [
+    flag("--older-than <duration>", "a transaction that holds the horizon for so long is a warning", {
+      read: duration,
+      default: 60_000,
+      shown: "1m",
     }),
-  );
-  await printLine(flags.json ? jsonReport(findings) : textReport(findings));
-  const worst = worstOf(findings);
-  return worst === "problem" || (worst === "warning" && flags.strict) ? 1 : 0;
-}
+    flag("--lag <duration>", "messages that wait for so long are a warning", {
+      read: duration,
+      default: 600_000,
+      shown: "10m",
+    }),
+    flag("--strict", "exit with 1 for warnings too"),
+  ],
+  json: "print JSON",
+  async run(flags: DoctorFlags) {
+    const [{ quoteIdentifier }, { examine, worstOf }, { jsonReport, textReport }] = await Promise.all([
+      import("@pgque/sql"),
+      import("../doctor/examine.ts"),
+      import("../doctor/report.ts"),
+    ]);
+    const findings = await withClient(flags, async (client) =>
+      examine({
+        client,
+        connect: () => connect(connectionConfig(flags)),
+        schema: flags.schema,
+        quoted: await quoteIdentifier(client, flags.schema),
+        olderThanMs: flags.olderThan,
+        lagMs: flags.lag,
+      }),
+    );
+    await printLine(flags.json ? jsonReport(findings) : textReport(findings));
+    const worst = worstOf(findings);
+    process.exitCode = worst === "problem" || (worst === "warning" && flags.strict) ? 1 : 0;
+  },
+});

@@ -1,5 +1,7 @@
-import { Command, InvalidArgumentError, Option } from "commander";
+import { InvalidArgumentError } from "commander";
+import { command } from "../command.ts";
 import { connectionConfig, databaseUrlOption } from "../connection.ts";
+import { flag } from "../options.ts";
 import { duration, interval } from "../output/duration.ts";
 import { lineLogger } from "../output/log.ts";
 import { UsageError } from "../output/failure.ts";
@@ -22,7 +24,11 @@ interface Flags {
   json?: true;
 }
 
-const more = `
+const repeatable = { read: (value: string, before: string[]) => [...before, value], default: [] as string[] };
+
+export const guardCommand = command("guard", {
+  description: "Watch for long transactions that hold the xmin horizon, and end them if asked to.",
+  help: `
 An open transaction holds the xmin horizon. VACUUM then removes no row that has died since, in any table, and queues that update
 and delete grow and slow down. Pgque's tables have no such rows; the others of the database do.
 
@@ -50,57 +56,54 @@ Examples:
   pgque guard --older-than 15m --cancel --allow-user backup
   pgque guard --older-than 1h --terminate --grace 1m --allow-application pg_dump --allow-query '^copy '
   pgque guard --follower postgres://guard@replica1/app --follower postgres://guard@replica2/app --json
-  pgque guard --once --terminate                           for a scheduler: one look, ends those that are too old`;
-
-/** The `guard` command. */
-export function guardCommand(): Command {
-  return new Command("guard")
-    .description("Watch for long transactions that hold the xmin horizon, and end them if asked to.")
-    .addOption(databaseUrlOption())
-    .option("--follower <url>", "a standby to watch too (repeatable)", collect, [])
-    .addOption(durationOption("--older-than <duration>", "how long a transaction may hold the horizon", 300_000, "5m"))
-    .addOption(new Option("--interval <duration>", "how often to look").default(5000, "5s").argParser(interval))
-    .addOption(durationOption("--grace <duration>", "between a cancel and a terminate", 10_000, "10s"))
-    .option("--cancel", "cancel the statement of what is too old")
-    .option("--terminate", "cancel, then end the session")
-    .option("--allow-user <name>", "leave this role alone (repeatable)", collect, [])
-    .option("--allow-application <name>", "leave this application_name alone (repeatable)", collect, [])
-    .option(
-      "--allow-query <regex>",
-      "leave alone what runs or last ran such a query; case does not matter (repeatable)",
-      collectPattern,
-      [],
-    )
-    .option("--include-superusers", "superusers' transactions too")
-    .option("--once", "look once and end")
-    .option("--json", "log as JSON lines")
-    .addHelpText("after", more)
-    .action(guard);
-}
-
-async function guard(flags: Flags): Promise<void> {
-  if (flags.cancel && flags.terminate) {
-    throw new UsageError("expected --cancel or --terminate, got both. --terminate cancels first");
-  }
-  const urls = [flags.databaseUrl, ...flags.follower];
-  const configs = urls.map((databaseUrl) => connectionConfig(databaseUrl === undefined ? {} : { databaseUrl }));
-  const { watch, watchOnce } = await import("../guard/watch.ts");
-  const log = flags.json
-    ? await workerLog({ logLevel: "info", logFormat: "json" })
-    : lineLogger((line) => void process.stdout.write(`${line}\n`));
-  const over = new AbortController();
-  const watches = configs.map((config) => ({ config, policy: policyOf(flags), intervalMs: flags.interval, log }));
-  const stop = (signal: string): void => {
-    log.info("stopping", { signal });
-    over.abort();
-  };
-  void stopRequested().then(stop);
-  // one that cannot be reached does not keep the others from what they are at
-  const ended = await Promise.allSettled(
-    watches.map((of) => (flags.once ? watchOnce(of, over.signal) : watch(of, over.signal))),
-  );
-  for (const each of ended) if (each.status === "rejected") throw each.reason;
-}
+  pgque guard --once --terminate                           for a scheduler: one look, ends those that are too old`,
+  options: [
+    databaseUrlOption,
+    flag("--follower <url>", "a standby to watch too (repeatable)", repeatable),
+    flag("--older-than <duration>", "how long a transaction may hold the horizon", {
+      read: duration,
+      default: 300_000,
+      shown: "5m",
+    }),
+    flag("--interval <duration>", "how often to look", { read: interval, default: 5000, shown: "5s" }),
+    flag("--grace <duration>", "between a cancel and a terminate", { read: duration, default: 10_000, shown: "10s" }),
+    flag("--cancel", "cancel the statement of what is too old"),
+    flag("--terminate", "cancel, then end the session"),
+    flag("--allow-user <name>", "leave this role alone (repeatable)", repeatable),
+    flag("--allow-application <name>", "leave this application_name alone (repeatable)", repeatable),
+    flag("--allow-query <regex>", "leave alone what runs or last ran such a query; case does not matter (repeatable)", {
+      read: collectPattern,
+      default: [],
+    }),
+    flag("--include-superusers", "superusers' transactions too"),
+    flag("--once", "look once and end"),
+  ],
+  json: "log as JSON lines",
+  database: false,
+  async run(flags: Flags) {
+    if (flags.cancel && flags.terminate) {
+      throw new UsageError("expected --cancel or --terminate, got both. --terminate cancels first");
+    }
+    const urls = [flags.databaseUrl, ...flags.follower];
+    const configs = urls.map((databaseUrl) => connectionConfig(databaseUrl === undefined ? {} : { databaseUrl }));
+    const { watch, watchOnce } = await import("../guard/watch.ts");
+    const log = flags.json
+      ? await workerLog({ logLevel: "info", logFormat: "json" })
+      : lineLogger((line) => void process.stdout.write(`${line}\n`));
+    const over = new AbortController();
+    const watches = configs.map((config) => ({ config, policy: policyOf(flags), intervalMs: flags.interval, log }));
+    const stop = (signal: string): void => {
+      log.info("stopping", { signal });
+      over.abort();
+    };
+    void stopRequested().then(stop);
+    // one that cannot be reached does not keep the others from what they are at
+    const ended = await Promise.allSettled(
+      watches.map((of) => (flags.once ? watchOnce(of, over.signal) : watch(of, over.signal))),
+    );
+    for (const each of ended) if (each.status === "rejected") throw each.reason;
+  },
+});
 
 function policyOf(flags: Flags): import("../guard/policy.ts").Policy {
   return {
@@ -112,14 +115,6 @@ function policyOf(flags: Flags): import("../guard/policy.ts").Policy {
     allowedQueries: flags.allowQuery,
     includeSuperusers: flags.includeSuperusers ?? false,
   };
-}
-
-function durationOption(flag: string, description: string, defaultMs: number, shown: string): Option {
-  return new Option(flag, description).default(defaultMs, shown).argParser(duration);
-}
-
-function collect(value: string, before: string[]): string[] {
-  return [...before, value];
 }
 
 function collectPattern(value: string, before: RegExp[]): RegExp[] {

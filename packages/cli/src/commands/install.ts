@@ -1,19 +1,25 @@
 import type { Plan } from "@pgque/sql";
-import { Command } from "commander";
 import type { Client } from "pg";
-import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
+import { command, type Flags } from "../command.ts";
+import { placeOf, withClient } from "../connection.ts";
+import { flag } from "../options.ts";
 import { printLine } from "../output/print.ts";
 import { counted } from "../output/text.ts";
 
 /** Looks before it leaps. */
-export interface DryFlags {
+export interface DryFlags extends Flags {
   dryRun?: true;
   showSql?: true;
 }
 
-interface Flags extends DatabaseFlags, DryFlags {}
+export const dryRunOptions = [
+  flag("--dry-run", "print the plan, and do nothing"),
+  flag("--show-sql", "print the SQL of the plan, and do nothing"),
+];
 
-const more = `
+export const installCommand = command("install", {
+  description: "Install the schema into a database.",
+  help: `
 Needs no superuser and no extension. The schema of any older released version is upgraded while its queues are in use: the tables
 of each queue first, then all functions in one transaction.
 
@@ -25,48 +31,34 @@ Creates the roles SCHEMA_viewer, SCHEMA_reader, SCHEMA_writer and SCHEMA_admin i
 Examples:
   pgque install
   pgque install --dry-run
-  pgque install --database-url postgres://app@localhost/app --schema queues`;
+  pgque install --database-url postgres://app@localhost/app --schema queues`,
+  options: dryRunOptions,
+  json: false,
+  run: (flags: DryFlags) => withClient(flags, (client) => install(client, flags)),
+});
 
-const upgradeMore = `
+export const upgradeCommand = command("upgrade", {
+  description: "Bring an older schema to this version.",
+  help: `
 Like install, but fails if the schema is missing, or newer than this command line. The old version works until the last
 transaction has committed. After a failure or a kill, the next run continues.
 
 Examples:
   pgque upgrade --dry-run
   pgque upgrade --show-sql > upgrade.sql    the transactions, for a DBA
-  pgque upgrade`;
+  pgque upgrade`,
+  options: dryRunOptions,
+  json: false,
+  run: (flags: DryFlags) =>
+    withClient(flags, async (client) => {
+      await requireOlderOrSame(client, flags.schema);
+      await install(client, flags);
+    }),
+});
 
-/** Adds `--dry-run` and `--show-sql` to a command that changes the schema. */
-export function withDryRun(command: Command): Command {
-  return command
-    .option("--dry-run", "print the plan, and do nothing")
-    .option("--show-sql", "print the SQL of the plan, and do nothing");
-}
-
-/** The `install` command. */
-export function installCommand(): Command {
-  return withDryRun(withDatabase(new Command("install")))
-    .description("Install the schema into a database.")
-    .addHelpText("after", more)
-    .action((flags: Flags) => withClient(flags, (client) => install(client, flags)));
-}
-
-/** The `upgrade` command. */
-export function upgradeCommand(): Command {
-  return withDryRun(withDatabase(new Command("upgrade")))
-    .description("Bring an older schema to this version.")
-    .addHelpText("after", upgradeMore)
-    .action((flags: Flags) =>
-      withClient(flags, async (client) => {
-        await requireOlderOrSame(client, flags.schema);
-        await install(client, flags);
-      }),
-    );
-}
-
-async function install(client: Client, flags: Flags): Promise<void> {
+async function install(client: Client, flags: DryFlags): Promise<void> {
   const sql = await import("@pgque/sql");
-  const schema = `schema ${JSON.stringify(flags.schema)} of ${placeOf(client)}`;
+  const schema = placeOf(client, flags.schema);
   const plan = await sql.plan(client, { schema: flags.schema });
   if (flags.dryRun || flags.showSql) return printLine(describePlan(plan, schema, flags));
   const { installed, version } = await sql.install(client, { schema: flags.schema }).catch(async (cause: unknown) => {
@@ -106,7 +98,7 @@ function describePlan({ found, version, steps }: Plan, place: string, { showSql 
 async function requireOlderOrSame(client: Client, schema: string): Promise<void> {
   const { installedVersion, isOlder, schemaVersion } = await import("@pgque/sql");
   const found = await installedVersion(client, { schema });
-  const place = `schema ${JSON.stringify(schema)} of ${placeOf(client)}`;
+  const place = placeOf(client, schema);
   if (found === null) {
     throw new Error(
       `expected Pgque in ${place}, found none. pgque install --schema ${JSON.stringify(schema)} puts it there`,

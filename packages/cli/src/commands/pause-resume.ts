@@ -1,7 +1,5 @@
-import type { Command } from "commander";
-import type { DatabaseFlags } from "../connection.ts";
-import { withPgque } from "../database.ts";
-import { type JsonFlags, printChange } from "../output/print.ts";
+import { clientCommand, type Flags, type MakeCommand } from "../command.ts";
+import { printChange } from "../output/print.ts";
 import { described } from "../output/text.ts";
 
 /** Description and examples of both. */
@@ -13,28 +11,26 @@ type Pausable = Record<"pause" | "resume", (...names: string[]) => Promise<boole
 /**
  * The commands `pause` and `resume` of queues, consumers or schedules.
  *
- * @param make a command with the arguments that name one, in the order in which the client takes them
+ * @param usage the arguments that name one, in the order in which the client takes them
  */
 export function pauseAndResume(
   of: "queues" | "consumers" | "schedules",
-  make: (name: string) => Command,
-  help: Help,
-): Command[] {
-  return (["pause", "resume"] as const).map((verb) => {
-    const command = make(verb);
-    const [description, examples] = help[verb];
-    return command
-      .description(description)
-      .addHelpText("after", `\nExamples:\n${examples}`)
-      .action(async () => {
-        const flags = command.opts<DatabaseFlags & JsonFlags>();
-        const names = Object.fromEntries(command.registeredArguments.map((each, i) => [each.name(), command.args[i]]));
-        const [done, otherwise] =
-          verb === "pause" ? ["Paused", "It is paused already."] : ["Resumed", "It is not paused."];
-        const changed = await withPgque(flags, "admin", (pgque) =>
-          (pgque[of] as unknown as Pausable)[verb](...command.args),
-        );
-        await printChange(flags, names, changed, `${done} ${described(names)}.`, otherwise);
-      });
-  });
+  usage: string,
+  { pause, resume }: Help,
+): MakeCommand[] {
+  const make = (verb: keyof Pausable, [description, help]: Help["pause"], done: string, otherwise: string) =>
+    clientCommand(`${verb} ${usage}`, "admin", {
+      description,
+      help: `\nExamples:\n${help}`,
+      async run(pgque, ...args: unknown[]) {
+        const [names, flags] = [args.slice(0, -1) as string[], args.at(-1) as Flags];
+        const changed = await (pgque[of] as unknown as Pausable)[verb](...names);
+        const named = Object.fromEntries((usage.match(/\w+/g) ?? []).map((kind, i) => [kind, names[i]]));
+        await printChange(flags, named, changed, `${done} ${described(named)}.`, otherwise);
+      },
+    });
+  return [
+    make("pause", pause, "Paused", "It is paused already."),
+    make("resume", resume, "Resumed", "It is not paused."),
+  ];
 }

@@ -1,28 +1,13 @@
 import type { PeekedMessage } from "@pgque/client";
 import { peekOptions } from "@pgque/client/options";
-import { Command } from "commander";
-import { type DatabaseFlags, withDatabase } from "../connection.ts";
-import { withPgque } from "../database.ts";
+import { clientCommand, type Flags } from "../command.ts";
 import { OptionFlags } from "../option-flags.ts";
-import { withJson } from "../options.ts";
 import { json } from "../output/json.ts";
-import { type JsonFlags, printLine, printList } from "../output/print.ts";
+import { printLine, printList } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
 import { shellWord, shortened, showTime } from "../output/text.ts";
 
-type Flags = DatabaseFlags & JsonFlags;
-
 const options = new OptionFlags(peekOptions, { max: { flag: "--limit <n>" }, after: { flag: "--after <position>" } });
-
-const more = `
-Nothing is received, written or locked. Without --consumer all stored messages are shown, the oldest first, received or not. With
-it the next messages of that consumer are shown. Delayed messages come last, with their due time.
-
-Examples:
-  pgque peek orders
-  pgque peek orders --consumer billing --limit 50
-  pgque peek orders --json | jq '.[].payload'
-  pgque peek orders --after 0.812.17   the next page: the position is in the JSON, and under the table`;
 
 const columns: Column<PeekedMessage>[] = [
   { head: "id", cell: ({ id }) => id, align: "right" },
@@ -36,25 +21,31 @@ const columns: Column<PeekedMessage>[] = [
   { head: "payload", cell: ({ payload }) => shortened(json(payload, 0)) },
 ];
 
-/** The `peek` command. */
-export function peekCommand(): Command {
-  return withDatabase(withJson(options.addTo(new Command("peek").argument("<queue>"))))
-    .description("Look at messages without receiving them.")
-    .addHelpText("after", more)
-    .action(peek);
-}
+export const peekCommand = clientCommand("peek <queue>", "viewer", {
+  description: "Look at messages without receiving them.",
+  help: `
+Nothing is received, written or locked. Without --consumer all stored messages are shown, the oldest first, received or not. With
+it the next messages of that consumer are shown. Delayed messages come last, with their due time.
 
-async function peek(queue: string, flags: Flags): Promise<void> {
-  const given = options.given(flags);
-  const { consumer, max = peekOptions.max.default, after } = given;
-  const found = await withPgque(flags, "viewer", ({ messages }) => messages.peek(queue, given));
-  // a column in which nothing stands only takes room
-  const used = columns.filter(
-    ({ head, cell }) => !["due", "for", "priority", "key"].includes(head) || found.some((row) => cell(row) !== null),
-  );
-  await printList(flags, used, found, after === undefined ? "There is no message." : "There is no further message.");
-  const last = found.at(-1);
-  if (flags.json || last === undefined || found.length < max) return;
-  const same = consumer === undefined ? "" : ` --consumer ${shellWord(consumer)}`;
-  await printLine(`\nThere may be more: pgque peek ${shellWord(queue)}${same} --limit ${max} --after ${last.position}`);
-}
+Examples:
+  pgque peek orders
+  pgque peek orders --consumer billing --limit 50
+  pgque peek orders --json | jq '.[].payload'
+  pgque peek orders --after 0.812.17   the next page: the position is in the JSON, and under the table`,
+  options: options.options(),
+  async run({ messages }, queue: string, flags: Flags) {
+    const given = options.given(flags);
+    const { consumer, max = peekOptions.max.default, after } = given;
+    const found = await messages.peek(queue, given);
+    // a column in which nothing stands only takes room
+    const used = columns.filter(
+      ({ head, cell }) => !["due", "for", "priority", "key"].includes(head) || found.some((row) => cell(row) !== null),
+    );
+    await printList(flags, used, found, after === undefined ? "There is no message." : "There is no further message.");
+    const last = found.at(-1);
+    if (flags.json || last === undefined || found.length < max) return;
+    const same = consumer === undefined ? "" : ` --consumer ${shellWord(consumer)}`;
+    const next = `pgque peek ${shellWord(queue)}${same} --limit ${max} --after ${last.position}`;
+    await printLine(`\nThere may be more: ${next}`);
+  },
+});

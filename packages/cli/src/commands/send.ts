@@ -1,29 +1,14 @@
 import type { SendManyOptions, SendOptions } from "@pgque/client";
 import { sendOptions } from "@pgque/client/options";
-import { Command } from "commander";
-import { withDatabase } from "../connection.ts";
+import { command } from "../command.ts";
 import { withPgque } from "../database.ts";
 import { headerFlag, payloadOf } from "../input/json.ts";
 import type { InputFlags } from "../input/send-input.ts";
 import { OptionFlags } from "../option-flags.ts";
-import { integer, withJson } from "../options.ts";
+import { flag, integer } from "../options.ts";
 import { duration, time } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { printResult } from "../output/print.ts";
-
-const more = `
-A payload is JSON. Standard input and files have one message a line. They are sent as they are read, in statements of up to
-1000 messages, each of which is stored completely or not at all. Blank lines are skipped.
-
-When a line is invalid, or the database fails, the error says how many messages were sent and the line to continue with:
---from-line. So does Ctrl-C, with exit code 130.
-
-Examples:
-  pgque send orders '{"orderId": 42}'
-  pgque send orders '{"orderId": 43}' --delay 5m --dedupe-key order-43 --header tenant=acme
-  pgque send orders --file orders.jsonl
-  jq -c '.orders[]' export.json | pgque send orders --type imported
-  pgque send orders --file orders.jsonl --from-line 2001   continue after a failure`;
 
 const options = new OptionFlags(sendOptions, {
   headers: headerFlag,
@@ -36,20 +21,30 @@ const options = new OptionFlags(sendOptions, {
   expiresAt: null,
 });
 
-/** The `send` command. */
-export function sendCommand(): Command {
-  const command = new Command("send")
-    .description("Send a message, or many from a file or standard input.")
-    .argument("<queue>")
-    .argument("[payload]", "one message, as JSON; without: JSON lines")
-    .option("--file <file>", "JSON lines, one message each; - is standard input")
-    .option("--from-line <n>", "first line of the input to send (default: 1)", integer);
-  return withDatabase(withJson(options.addTo(command)))
-    .addHelpText("after", more)
-    .action((queue: string, payload: string | undefined, flags: InputFlags) =>
-      payload === undefined ? sendLines(queue, flags) : sendOne(queue, payload, flags),
-    );
-}
+export const sendCommand = command("send <queue>", {
+  description: "Send a message, or many from a file or standard input.",
+  help: `
+A payload is JSON. Standard input and files have one message a line. They are sent as they are read, in statements of up to
+1000 messages, each of which is stored completely or not at all. Blank lines are skipped.
+
+When a line is invalid, or the database fails, the error says how many messages were sent and the line to continue with:
+--from-line. So does Ctrl-C, with exit code 130.
+
+Examples:
+  pgque send orders '{"orderId": 42}'
+  pgque send orders '{"orderId": 43}' --delay 5m --dedupe-key order-43 --header tenant=acme
+  pgque send orders --file orders.jsonl
+  jq -c '.orders[]' export.json | pgque send orders --type imported
+  pgque send orders --file orders.jsonl --from-line 2001   continue after a failure`,
+  arguments: [["[payload]", "one message, as JSON; without: JSON lines"]],
+  options: [
+    flag("--file <file>", "JSON lines, one message each; - is standard input"),
+    flag("--from-line <n>", "first line of the input to send (default: 1)", { read: integer }),
+    ...options.options(),
+  ],
+  run: (queue: string, payload: string | undefined, flags: InputFlags) =>
+    payload === undefined ? sendLines(queue, flags) : sendOne(queue, payload, flags),
+});
 
 async function sendOne(queue: string, text: string, flags: InputFlags): Promise<void> {
   if (flags.file !== undefined) throw new UsageError("expected a payload or --file, got both");

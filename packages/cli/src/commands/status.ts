@@ -1,13 +1,10 @@
-import { Command } from "commander";
 import type { Client } from "pg";
-import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
-import { withJson } from "../options.ts";
+import { command, type Flags } from "../command.ts";
+import { placeOf, withClient } from "../connection.ts";
 import { describeLock, type HeldLock, readHeldLocks } from "../output/held-lock.ts";
 import { showAge } from "../output/duration.ts";
-import { type JsonFlags, printLine, printResult } from "../output/print.ts";
+import { printLine, printResult } from "../output/print.ts";
 import { showEstimate } from "../output/text.ts";
-
-interface Flags extends DatabaseFlags, JsonFlags {}
 
 /** What is installed. */
 interface Status {
@@ -23,29 +20,22 @@ interface Status {
   locks: HeldLock[];
 }
 
-const more = `
+export const statusCommand = command("status", {
+  description: "Show the installed version, its roles and its queues.",
+  help: `
 Exit codes: 0 the schema is there and serves this version, 1 it does not or is not there.
 
 Examples:
   pgque status
-  pgque status --schema queues --json`;
-
-/** The `status` command. */
-export function statusCommand(): Command {
-  return withJson(withDatabase(new Command("status")))
-    .description("Show the installed version, its roles and its queues.")
-    .addHelpText("after", more)
-    .action(status);
-}
-
-async function status(flags: Flags): Promise<void> {
-  await withClient(flags, async (client) => {
-    const found = await read(client, flags.schema);
-    if (!found.serves) process.exitCode = 1;
-    if (flags.json) return printResult(flags, found, "");
-    await print(found, `schema ${JSON.stringify(flags.schema)} of ${placeOf(client)}`, schemaFlag(flags));
-  });
-}
+  pgque status --schema queues --json`,
+  run: (flags: Flags) =>
+    withClient(flags, async (client) => {
+      const found = await read(client, flags.schema);
+      if (!found.serves) process.exitCode = 1;
+      if (flags.json) return printResult(flags, found, "");
+      await print(found, placeOf(client, flags.schema), schemaFlag(flags));
+    }),
+});
 
 async function read(client: Client, schema: string): Promise<Status> {
   const sql = await import("@pgque/sql");

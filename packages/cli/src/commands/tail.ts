@@ -1,22 +1,23 @@
 import { setTimeout as pause } from "node:timers/promises";
-import type { TailPage } from "@pgque/client";
-import { Command } from "commander";
-import { type DatabaseFlags, withDatabase } from "../connection.ts";
-import { withPgque } from "../database.ts";
-import { integer, jsonLines, withJson } from "../options.ts";
+import { clientCommand, type Flags } from "../command.ts";
+import { flag, integer, jsonLines } from "../options.ts";
 import { interval } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
-import { type JsonFlags, printLine } from "../output/print.ts";
+import { printMessages, type ShownMessage } from "../output/message.ts";
 import { stopSignal } from "../signals.ts";
 
-interface Flags extends DatabaseFlags, JsonFlags {
+interface TailFlags extends Flags {
   follow?: true;
   lines?: number;
   interval?: number;
   type?: string;
 }
 
-const more = `
+const most = 1000;
+
+export const tailCommand = clientCommand("tail <queue>", "viewer", {
+  description: "Print the last messages of a queue, and new ones as they are sent.",
+  help: `
 Prints a message a line: time of the send, id, type, payload. Nothing is received, written or locked, and consumers are not
 affected. Retries belong to one consumer and are not shown. A delayed message is shown when it is due. With -f Ctrl-C ends it
 with exit code 0. After an outage of the database it continues.
@@ -27,29 +28,20 @@ Messages that all consumers have settled may be truncated before tail reads them
 Examples:
   pgque tail orders
   pgque tail -f orders
-  pgque tail -f -n 0 orders --json | jq .payload.orderId`;
-
-const most = 1000;
-
-/** The `tail` command. */
-export function tailCommand(): Command {
-  return withDatabase(withJson(new Command("tail"), jsonLines))
-    .description("Print the last messages of a queue, and new ones as they are sent.")
-    .argument("<queue>")
-    .option("-f, --follow", "print new messages as they are sent")
-    .option("-n, --lines <n>", `how many of the last messages, up to ${most} (default: 10)`, integer)
-    .option("--type <type>", "only messages of this type")
-    .option("--interval <duration>", "poll interval while nothing is sent (default: 500ms)", interval)
-    .addHelpText("after", more)
-    .action(tail);
-}
-
-async function tail(queue: string, flags: Flags): Promise<void> {
-  const { lines = 10, interval: intervalMs = 500 } = flags;
-  if (lines < 0 || lines > most) throw new UsageError(`expected --lines to be from 0 to ${most}, got: ${lines}`);
-  const signal = flags.follow ? stopSignal() : AbortSignal.abort();
-  const print = await printer(flags);
-  await withPgque(flags, "viewer", async ({ messages }) => {
+  pgque tail -f -n 0 orders --json | jq .payload.orderId`,
+  options: [
+    flag("-f, --follow", "print new messages as they are sent"),
+    flag("-n, --lines <n>", `how many of the last messages, up to ${most} (default: 10)`, { read: integer }),
+    flag("--type <type>", "only messages of this type"),
+    flag("--interval <duration>", "poll interval while nothing is sent (default: 500ms)", { read: interval }),
+  ],
+  json: jsonLines,
+  async run({ messages }, queue: string, flags: TailFlags) {
+    const { lines = 10, interval: intervalMs = 500, type } = flags;
+    if (lines < 0 || lines > most) throw new UsageError(`expected --lines to be from 0 to ${most}, got: ${lines}`);
+    const signal = flags.follow ? stopSignal() : AbortSignal.abort();
+    const print = (page: readonly ShownMessage[]): Promise<void> =>
+      printMessages(type === undefined ? page : page.filter((message) => message.type === type), flags);
     let { messages: page, position } = await messages.tail(queue, { max: Math.max(1, lines) });
     if (lines > 0) await print(page);
     const outage = new Outage();
@@ -64,8 +56,8 @@ async function tail(queue: string, flags: Flags): Promise<void> {
       await print(page);
       if (page.length < most) await pause(intervalMs, undefined, { signal }).catch(() => undefined);
     }
-  });
-}
+  },
+});
 
 /** The database is gone and may come back: what was printed last is known, so nothing is missed by it. */
 class Outage {
@@ -83,12 +75,4 @@ class Outage {
     if (this.#isTold) process.stderr.write("connected again\n");
     this.#isTold = false;
   }
-}
-
-async function printer({ json: asJson, type }: Flags): Promise<(page: TailPage["messages"]) => Promise<void>> {
-  const [{ json }, { messageLine }] = await Promise.all([import("../output/json.ts"), import("../output/message.ts")]);
-  return async (page) => {
-    const wanted = page.filter((message) => type === undefined || message.type === type);
-    for (const message of wanted) await printLine(asJson ? json(message, 0) : messageLine(message));
-  };
 }

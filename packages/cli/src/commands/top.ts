@@ -1,37 +1,25 @@
 import { setTimeout as pause } from "node:timers/promises";
-import { Command, Option } from "commander";
-import { type DatabaseFlags, withDatabase } from "../connection.ts";
+import { command, type Flags } from "../command.ts";
+import { flag } from "../options.ts";
 import { interval } from "../output/duration.ts";
 import { explain } from "../output/failure.ts";
 import { json } from "../output/json.ts";
 import { printLine } from "../output/print.ts";
 import { stopSignal } from "../signals.ts";
+import { sortKeys } from "../top/columns.ts";
 import type { Connection } from "../top/connection.ts";
 import type { Snapshot } from "../top/snapshot.ts";
 
-interface Flags extends DatabaseFlags {
+interface TopFlags extends Flags {
   interval: number;
   timeout: number;
   sort: string;
   once?: true;
-  json?: true;
 }
 
-/** By the names that people type. */
-const sortKeys = {
-  queue: "n",
-  consumer: "c",
-  depth: "d",
-  in: "i",
-  out: "o",
-  "in-flight": "f",
-  lag: "l",
-  waiting: "w",
-  dead: "x",
-  size: "b",
-} as const;
-
-const more = `
+export const topCommand = command("top", {
+  description: "Show queues, consumers and the xmin horizon, live.",
+  help: `
 One line for each consumer of each queue:
   depth      messages that can be received
   in/s       messages sent to the queue, on average since its current segment began
@@ -58,38 +46,32 @@ Examples:
   pgque top
   pgque top --sort lag --interval 5s
   pgque top --once
-  pgque top --json --interval 10s | jq -c '.lines[] | select(.lagMs > 60000)'`;
-
-/** The `top` command. */
-export function topCommand(): Command {
-  return withDatabase(new Command("top"))
-    .description("Show queues, consumers and the xmin horizon, live.")
-    .addOption(new Option("--interval <duration>", "between two looks").default(2000, "2s").argParser(interval))
-    .addOption(new Option("--timeout <duration>", "give up a look after").default(10_000, "10s").argParser(interval))
-    .addOption(new Option("--sort <column>", "sort by it").choices(Object.keys(sortKeys)).default("depth"))
-    .option("--once", "print one snapshot")
-    .option("--json", "print JSON")
-    .addHelpText("after", more)
-    .action(top);
-}
-
-async function top(flags: Flags): Promise<void> {
-  const { Connection } = await import("../top/connection.ts");
-  const sort = sortKeys[flags.sort as keyof typeof sortKeys];
-  const over = flags.once ? new AbortController().signal : stopSignal();
-  const connection = new Connection(flags, flags.timeout, over);
-  try {
-    if (!flags.once && flags.json) await printLines(connection, flags.interval, over);
-    else if (flags.json) await printLine(json(await connection.look(), 0));
-    else if (flags.once || !process.stdout.isTTY) await printOnce(connection, sort);
-    else await show(connection, sort, flags.interval, over);
-  } catch (error) {
-    // told to stop while it waited for an answer
-    if (!over.aborted) throw error;
-  } finally {
-    connection.close();
-  }
-}
+  pgque top --json --interval 10s | jq -c '.lines[] | select(.lagMs > 60000)'`,
+  options: [
+    flag("--interval <duration>", "between two looks", { read: interval, default: 2000, shown: "2s" }),
+    flag("--timeout <duration>", "give up a look after", { read: interval, default: 10_000, shown: "10s" }),
+    flag("--sort <column>", "sort by it", { choices: Object.keys(sortKeys), default: "depth" }),
+    flag("--once", "print one snapshot"),
+  ],
+  json: "print JSON",
+  async run(flags: TopFlags) {
+    const { Connection } = await import("../top/connection.ts");
+    const sort = sortKeys[flags.sort] ?? "";
+    const over = flags.once ? new AbortController().signal : stopSignal();
+    const connection = new Connection(flags, flags.timeout, over);
+    try {
+      if (!flags.once && flags.json) await printLines(connection, flags.interval, over);
+      else if (flags.json) await printLine(json(await connection.look(), 0));
+      else if (flags.once || !process.stdout.isTTY) await printOnce(connection, sort);
+      else await show(connection, sort, flags.interval, over);
+    } catch (error) {
+      // told to stop while it waited for an answer
+      if (!over.aborted) throw error;
+    } finally {
+      connection.close();
+    }
+  },
+});
 
 async function show(connection: Connection, sort: string, intervalMs: number, over: AbortSignal): Promise<void> {
   const { refresh } = await import("../top/refresh.ts");

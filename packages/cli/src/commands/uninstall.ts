@@ -1,48 +1,40 @@
-import { Command } from "commander";
 import type { Client } from "pg";
 import { sanitize } from "@pgque/client/redact";
-import { type DatabaseFlags, placeOf, withClient, withDatabase } from "../connection.ts";
-import { type DryFlags, withDryRun } from "./install.ts";
+import { command } from "../command.ts";
+import { placeOf, withClient } from "../connection.ts";
+import { confirmByName } from "../output/confirm.ts";
 import { printLine } from "../output/print.ts";
-import { confirmByName, type ConfirmFlags } from "../output/confirm.ts";
+import { counted } from "../output/text.ts";
+import { type DryFlags, dryRunOptions } from "./install.ts";
 
-interface Flags extends DatabaseFlags, ConfirmFlags, DryFlags {}
-
-const more = `
+export const uninstallCommand = command("uninstall", {
+  description: "Drop the schema and everything in it.",
+  help: `
 Drops the schema with every queue, consumer and message in it. Lists them, and asks for confirmation.
 
 Examples:
   pgque uninstall --dry-run                 what would go
   pgque uninstall
-  pgque uninstall --yes --schema queues     without asking, for scripts`;
-
-/** The `uninstall` command. */
-export function uninstallCommand(): Command {
-  return withDryRun(withDatabase(new Command("uninstall")))
-    .description("Drop the schema and everything in it.")
-    .option("--yes", "do not ask")
-    .addHelpText("after", more)
-    .action(uninstall);
-}
-
-async function uninstall(flags: Flags): Promise<void> {
-  const sql = await import("@pgque/sql");
-  await withClient(flags, async (client) => {
-    const { schema } = flags;
-    const place = `schema ${JSON.stringify(schema)} of ${placeOf(client)}`;
-    if ((await sql.installedVersion(client, { schema })) === null) {
-      process.stdout.write(`Nothing to do: Pgque is not installed in ${place}.\n`);
-      return;
-    }
-    const quoted = await sql.quoteIdentifier(client, schema);
-    if (flags.showSql) return printLine(`drop schema ${quoted} cascade;`);
-    const inIt = await contents(client, quoted, schema);
-    if (flags.dryRun) return printLine(`Would drop ${place}: ${inIt}. Nothing was done.`);
-    await confirmByName(`This drops ${place}: ${inIt}.`, schema, flags);
-    await sql.uninstall(client, { schema });
-    process.stdout.write(`Dropped ${place}.\n`);
-  });
-}
+  pgque uninstall --yes --schema queues     without asking, for scripts`,
+  options: dryRunOptions,
+  json: false,
+  yes: true,
+  run: (flags: DryFlags) =>
+    withClient(flags, async (client) => {
+      const sql = await import("@pgque/sql");
+      const { schema } = flags;
+      const place = placeOf(client, schema);
+      if ((await sql.installedVersion(client, { schema })) === null)
+        return printLine(`Nothing to do: Pgque is not installed in ${place}.`);
+      const quoted = await sql.quoteIdentifier(client, schema);
+      if (flags.showSql) return printLine(`drop schema ${quoted} cascade;`);
+      const inIt = await contents(client, quoted, schema);
+      if (flags.dryRun) return printLine(`Would drop ${place}: ${inIt}. Nothing was done.`);
+      await confirmByName(`This drops ${place}: ${inIt}.`, schema, flags);
+      await sql.uninstall(client, { schema });
+      await printLine(`Dropped ${place}.`);
+    }),
+});
 
 /** What is in the schema, in words. */
 async function contents(client: Client, quoted: string, schema: string): Promise<string> {
@@ -56,9 +48,6 @@ async function contents(client: Client, quoted: string, schema: string): Promise
   );
   const shown = queues.slice(0, 10).map(({ name }) => sanitize(JSON.stringify(name)));
   if (queues.length > shown.length) shown.push(`${queues.length - shown.length} more`);
-  const names =
-    shown.length === 0
-      ? "no queue"
-      : `${queues.length} ${queues.length === 1 ? "queue" : "queues"} (${shown.join(", ")})`;
+  const names = shown.length === 0 ? "no queue" : `${counted(queues.length, "queue")} (${shown.join(", ")})`;
   return `${names}, ${rows[0]?.size} in all, and whatever else was put into it`;
 }

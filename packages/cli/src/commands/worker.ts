@@ -1,6 +1,6 @@
-import { Command, Option } from "commander";
-import { connectionConfig, type DatabaseFlags, withDatabase } from "../connection.ts";
-import { port } from "../options.ts";
+import { command } from "../command.ts";
+import { connectionConfig, type DatabaseFlags } from "../connection.ts";
+import { flag, port } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
 import { stopSignals } from "../signals.ts";
 import type { LoadedTask } from "../worker/load-tasks.ts";
@@ -22,7 +22,9 @@ interface Flags extends DatabaseFlags, LogFlags {
   metricsQueues?: true;
 }
 
-const more = `
+export const workerCommand = command("worker", {
+  description: "Run the handlers of a folder until stopped.",
+  help: `
 Each file of the folder is a task and serves the queue of its name: tasks/orders.ts serves "orders". Files whose names begin
 with "_", tests and folders below are no tasks. TypeScript runs as it is, with type annotations only (no enum, no namespace).
 A file exports a function by default:
@@ -70,73 +72,56 @@ Examples:
   pgque worker tasks/ --once --queue reports
   pgque worker tasks/ --crontab crontab --concurrency 50
   pgque worker dist/tasks --metrics-port 9090 --metrics-host 0.0.0.0
-  pgque worker dist/tasks --database-url postgres://app@localhost/app`;
-
-/** The `worker` command. */
-export function workerCommand(): Command {
-  const command = withDatabase(new Command("worker"))
-    .description("Run the handlers of a folder until stopped.")
-    .argument("[folder]", "folder of task files; may be in pgque.config.ts instead")
-    .addOption(
-      new Option("--queue <name>", "serve this queue alone; may be given several times (default: all of the tasks)")
-        .argParser<string[] | undefined>((name, before) => [...(before ?? []), name])
-        .env("PGQUE_QUEUE"),
-    )
-    .addOption(
-      new Option("--crontab <file>", "file of schedules to set, for queues that the tasks serve").env("PGQUE_CRONTAB"),
-    )
-    .addOption(new Option("--once", "drain the queues, and exit").conflicts("watch"))
-    .option("--watch", "restart the handlers when a file of the folder changes")
-    .addOption(
-      new Option("--metrics-port <port>", "serve /metrics, /healthz and /readyz; 0: any free port, which is logged")
-        .argParser(port)
-        .env("PGQUE_METRICS_PORT"),
-    )
-    .addOption(
-      new Option("--metrics-host <address>", "the address to listen at").default("127.0.0.1").env("PGQUE_METRICS_HOST"),
-    )
-    .option("--metrics-queues", "also report the progress of consumers at each scrape; enough in one worker")
-    .addOption(
-      new Option("--log-level <level>", "the least that is logged")
-        .choices(logLevels)
-        .default("info")
-        .env("PGQUE_LOG_LEVEL"),
-    )
-    .addOption(
-      new Option("--log-format <format>", "JSON lines, or for people (default: pretty on a terminal, else json)")
-        .choices(logFormats)
-        .env("PGQUE_LOG_FORMAT"),
-    )
-    .addHelpText("after", more)
-    .action(work);
-  return taskOptions.addTo(command, { env: true, group: "Options of tasks that do not set them:" });
-}
-
-async function work(argument: string | undefined, flags: Flags): Promise<void> {
-  const folder = argument ?? flags.folder;
-  if (folder === undefined)
-    throw new UsageError(
-      "expected a folder of tasks, found none. Name it: pgque worker tasks/, or `folder` in pgque.config.ts",
-    );
-  const config = connectionConfig(flags);
-  const { Fleet } = await import("../worker/fleet.ts");
-  const log = await workerLog(flags);
-  const make = async (): Promise<Fleet> => Fleet.of(await tasksOf(folder, flags), config, flags.schema, log);
-  if (!flags.watch) {
-    const fleet = await make();
-    return flags.once ? once(fleet, log) : run(fleet, flags, log);
-  }
-  const { freshImports, watchFolder } = await import("../worker/reload.ts");
-  const forget = freshImports(folder);
-  await run(await make(), flags, log, (reload, signal) => {
-    const remake = (): Promise<Fleet> => {
-      forget();
-      return make();
-    };
-    watchFolder(folder, () => reload(remake), signal);
-    log.info("watching", { folder });
-  });
-}
+  pgque worker dist/tasks --database-url postgres://app@localhost/app`,
+  arguments: [["[folder]", "folder of task files; may be in pgque.config.ts instead"]],
+  options: [
+    flag("--queue <name>", "serve this queue alone; may be given several times (default: all of the tasks)", {
+      read: (name, before?: string[]) => [...(before ?? []), name],
+      env: true,
+    }),
+    flag("--crontab <file>", "file of schedules to set, for queues that the tasks serve", { env: true }),
+    flag("--once", "drain the queues, and exit").conflicts("watch"),
+    flag("--watch", "restart the handlers when a file of the folder changes"),
+    flag("--metrics-port <port>", "serve /metrics, /healthz and /readyz; 0: any free port, which is logged", {
+      read: port,
+      env: true,
+    }),
+    flag("--metrics-host <address>", "the address to listen at", { default: "127.0.0.1", env: true }),
+    flag("--metrics-queues", "also report the progress of consumers at each scrape; enough in one worker"),
+    flag("--log-level <level>", "the least that is logged", { choices: logLevels, default: "info", env: true }),
+    flag("--log-format <format>", "JSON lines, or for people (default: pretty on a terminal, else json)", {
+      choices: logFormats,
+      env: true,
+    }),
+    ...taskOptions.options({ env: true, group: "Options of tasks that do not set them:" }),
+  ],
+  json: false,
+  async run(argument: string | undefined, flags: Flags) {
+    const folder = argument ?? flags.folder;
+    if (folder === undefined)
+      throw new UsageError(
+        "expected a folder of tasks, found none. Name it: pgque worker tasks/, or `folder` in pgque.config.ts",
+      );
+    const config = connectionConfig(flags);
+    const { Fleet } = await import("../worker/fleet.ts");
+    const log = await workerLog(flags);
+    const make = async (): Promise<Fleet> => Fleet.of(await tasksOf(folder, flags), config, flags.schema, log);
+    if (!flags.watch) {
+      const fleet = await make();
+      return flags.once ? once(fleet, log) : run(fleet, flags, log);
+    }
+    const { freshImports, watchFolder } = await import("../worker/reload.ts");
+    const forget = freshImports(folder);
+    await run(await make(), flags, log, (reload, signal) => {
+      const remake = (): Promise<Fleet> => {
+        forget();
+        return make();
+      };
+      watchFolder(folder, () => reload(remake), signal);
+      log.info("watching", { folder });
+    });
+  },
+});
 
 async function once(fleet: Fleet, log: Logger): Promise<void> {
   const { runOnce } = await import("../worker/once.ts");

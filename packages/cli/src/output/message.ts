@@ -1,5 +1,6 @@
 import { sanitize } from "@pgque/client/redact";
 import { json } from "./json.ts";
+import { type JsonFlags, printLine } from "./print.ts";
 
 /** What is shown of a message, wherever it was found. */
 export interface ShownMessage {
@@ -26,4 +27,9 @@ export function messageLine(message: ShownMessage): string {
   const typeWord = /^\S+$/.test(type) ? type : JSON.stringify(type);
   const parts = [createdAt.toISOString(), id, typeWord, json(payload, 0), ...rest];
   return sanitize(parts.filter(Boolean).join("  "));
+}
+
+/** Prints them, a line each. Done when all of it has been taken: what nobody has read must not be acked. */
+export async function printMessages(messages: readonly ShownMessage[], flags: JsonFlags): Promise<void> {
+  for (const message of messages) await printLine(flags.json ? json(message, 0) : messageLine(message));
 }

@@ -1,4 +1,5 @@
 import type { ConsumerStatus, QueueStatus, Schedule } from "@pgque/client";
+import type { Column } from "./table.ts";
 
 // What lists show and `--json` prints of the client's objects, in the command line's one vocabulary: what has a name is called by what it is,
 // `queue`, `consumer`, `schedule`, wherever it comes up; how many there are of something ends in Count; what rests is `paused`.
@@ -27,3 +28,9 @@ export type ScheduleRecord = Omit<Schedule, "name" | "enabled"> & { schedule: st
 export function scheduleRecord({ name, enabled, ...rest }: Schedule): ScheduleRecord {
   return { schedule: name, ...rest, paused: !enabled };
 }
+
+/** Of whatever can be paused. */
+export const pausedColumn: Column<{ paused: boolean }> = {
+  head: "state",
+  cell: ({ paused }) => (paused ? "paused" : ""),
+};

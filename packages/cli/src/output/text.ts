@@ -32,7 +32,7 @@ export function showCount(count: number): string {
 }
 
 /** A number that may be an estimate. */
-export const showEstimate = (count: number, estimated: boolean): string => `${estimated ? "≈" : ""}${count}`;
+export const showEstimate = (count: number | string, estimated: boolean): string => `${estimated ? "≈" : ""}${count}`;
 
 /** A size in bytes, for a person. */
 export function showBytes(bytes: number): string {

@@ -1,6 +1,6 @@
 import { sanitize } from "@pgque/client/redact";
 import { showAge } from "../output/duration.ts";
-import { showBytes, showCount } from "../output/text.ts";
+import { showBytes, showCount, showEstimate } from "../output/text.ts";
 import type { Line } from "./snapshot.ts";
 
 /** A column of the screen, and the key that sorts by it. */
@@ -12,32 +12,36 @@ export interface Column {
   show: (line: Line) => string;
 }
 
-const rate = (perSecond: number): string =>
-  perSecond < 10 && perSecond > 0 ? perSecond.toFixed(1) : showCount(perSecond);
+const counts = (key: string, title: string, by: (line: Line) => number): Column => ({
+  key,
+  title,
+  by,
+  show: (line) => showCount(by(line)),
+});
+
+const rates = (key: string, title: string, by: (line: Line) => number): Column => ({
+  ...counts(key, title, by),
+  show: (line) => (by(line) < 10 && by(line) > 0 ? by(line).toFixed(1) : showCount(by(line))),
+});
 
 /** In the order in which they are shown. */
 export const columns: readonly Column[] = [
   { key: "n", title: "queue", by: ({ queue }) => queue, show: ({ queue }) => sanitize(queue) },
   { key: "c", title: "consumer", by: ({ consumer }) => consumer ?? "", show: consumerOf },
-  {
-    key: "d",
-    title: "depth",
-    by: ({ depth }) => depth,
-    show: ({ depth, estimated }) => `${estimated ? "≈" : ""}${showCount(depth)}`,
-  },
-  { key: "i", title: "in/s", by: (l) => l.sentPerSecond, show: (l) => rate(l.sentPerSecond) },
-  { key: "o", title: "out/s", by: (l) => l.receivedPerSecond, show: (l) => rate(l.receivedPerSecond) },
-  { key: "f", title: "in flight", by: (l) => l.inFlight, show: (l) => showCount(l.inFlight) },
-  {
-    key: "l",
-    title: "lag",
-    by: (l) => l.lagMs ?? -1,
-    show: (l) => (l.lagMs === null ? "-" : showAge(l.lagMs)),
-  },
-  { key: "w", title: "waiting", by: (l) => l.delayed, show: (l) => showCount(l.delayed) },
-  { key: "x", title: "dead", by: (l) => l.deadLetters, show: (l) => showCount(l.deadLetters) },
+  { key: "d", title: "depth", by: (l) => l.depth, show: (l) => showEstimate(showCount(l.depth), l.estimated) },
+  rates("i", "in/s", (l) => l.sentPerSecond),
+  rates("o", "out/s", (l) => l.receivedPerSecond),
+  counts("f", "in flight", (l) => l.inFlight),
+  { key: "l", title: "lag", by: (l) => l.lagMs ?? -1, show: (l) => showAge(l.lagMs) ?? "-" },
+  counts("w", "waiting", (l) => l.delayed),
+  counts("x", "dead", (l) => l.deadLetters),
   { key: "b", title: "size", by: (l) => l.bytes, show: (l) => showBytes(l.bytes) },
 ];
+
+/** The key of each column, by the name that people type. */
+export const sortKeys: Record<string, string> = Object.fromEntries(
+  columns.map(({ title, key }) => [title.replace("/s", "").replace(" ", "-"), key]),
+);
 
 function consumerOf({ consumer, paused }: Line): string {
   return `${consumer === null ? "(none)" : sanitize(consumer)}${paused ? " (paused)" : ""}`;
