@@ -1,9 +1,9 @@
 import { showAge } from "../output/duration.ts";
-import { showCount } from "../output/text.ts";
-import { ok, severityOf, type Check, type Finding } from "./finding.ts";
+import { described, showCount, showEstimate } from "../output/text.ts";
+import { ok, severityOf, type Check, type Examination, type Finding } from "./finding.ts";
 
 interface Consumer {
-  queue_name: string;
+  queue: string;
   consumer: string;
   depth: number;
   estimated: boolean;
@@ -15,7 +15,7 @@ interface Consumer {
 
 /** The longest wait of a consumer's lanes. */
 interface WaitingLanes {
-  queue_name: string;
+  queue: string;
   consumer: string;
   lanes: number;
   wait_ms: number;
@@ -26,49 +26,48 @@ interface WaitingLanes {
 export const consumersCheck: Check = {
   name: "consumers",
   needsSchema: true,
-  async run({ client, quoted, lagMs }) {
+  async run(examination) {
+    const { client, quoted, lagMs } = examination;
     const { rows } = await client.query<Consumer>(
-      `select queue_name, consumer, depth::float8, extract(epoch from clock_timestamp() - oldest_at)::float8 * 1000 as lag_ms,
+      `select queue_name as queue, consumer, depth::float8, extract(epoch from clock_timestamp() - oldest_at)::float8 * 1000 as lag_ms,
               extract(epoch from clock_timestamp() - received_at)::float8 * 1000 as unreceived_ms, in_flight::float8, paused, estimated
          from ${quoted}.consumer_status()`,
     );
     const { rows: waiting } = await client.query<WaitingLanes>(
-      `select queue_name, consumer, lanes, extract(epoch from wait)::float8 * 1000 as wait_ms,
+      `select queue_name as queue, consumer, lanes, extract(epoch from wait)::float8 * 1000 as wait_ms,
               extract(epoch from waits_until - clock_timestamp())::float8 * 1000 as left_ms
          from ${quoted}.waiting_lanes()`,
     );
     if (rows.length === 0) return [ok("there is no consumer")];
-    const literal = (name: string): string => client.escapeLiteral(name);
-    const worse = [
-      ...rows.map((row) => consumerFinding(row, lagMs, quoted, literal)),
-      ...waiting.filter(({ wait_ms }) => wait_ms >= lagMs).map((row) => waitingFinding(row, quoted, literal)),
+    const findings = [
+      ...rows.filter(({ lag_ms }) => (lag_ms ?? 0) >= lagMs).map((row) => lagFinding(row, examination)),
+      ...waiting.filter(({ wait_ms }) => wait_ms >= lagMs).map((row) => waitingFinding(row, examination)),
     ];
-    const lagging = worse.filter(({ severity }) => severity !== "ok");
-    return lagging.length > 0
-      ? lagging
+    return findings.length > 0
+      ? findings
       : [ok(`${rows.length} ${rows.length === 1 ? "consumer keeps" : "consumers keep"} up`)];
   },
 };
 
-function consumerFinding(of: Consumer, lagMs: number, quoted: string, literal: (name: string) => string): Finding {
-  const severity = of.lag_ms === null ? "ok" : severityOf(of.lag_ms, lagMs);
-  if (of.lag_ms === null || severity === "ok") return ok(`consumer ${JSON.stringify(of.consumer)} keeps up`);
-  const waiting = `${of.estimated ? "≈" : ""}${showCount(of.depth)} ${of.depth === 1 ? "message waits" : "messages wait"}, the oldest for ${showAge(of.lag_ms)}`;
-  const found = `consumer ${JSON.stringify(of.consumer)} of queue ${JSON.stringify(of.queue_name)}: ${waiting}`;
-  const which = [of.queue_name, of.consumer].map(literal).join(", ");
+function lagFinding(of: Consumer, { client, lagMs, quoted }: Examination): Finding {
+  const count = showEstimate(showCount(of.depth), of.estimated);
+  const found = `${described(of)}: ${count} ${of.depth === 1 ? "message waits" : "messages wait"}, the oldest for ${showAge(of.lag_ms)}`;
+  const severity = severityOf(of.lag_ms ?? 0, lagMs);
+  const queue = client.escapeLiteral(of.queue);
+  const which = `${queue}, ${client.escapeLiteral(of.consumer)}`;
   if (of.paused) {
     return {
       severity: "warning",
       found: `${found}; it is paused, or its queue is`,
       why: "nothing is received while it is",
-      fix: [`select ${quoted}.resume(${which})`, `-- or the queue: select ${quoted}.resume(${literal(of.queue_name)})`],
+      fix: [`select ${quoted}.resume(${which})`, `-- or the queue: select ${quoted}.resume(${queue})`],
     };
   }
   if (of.unreceived_ms === null || of.unreceived_ms >= lagMs) {
-    const since = of.unreceived_ms === null ? "ever" : `for ${showAge(of.unreceived_ms)}`;
+    const nobody = of.unreceived_ms === null ? "ever received" : `received for ${showAge(of.unreceived_ms)}`;
     return {
       severity,
-      found: `${found}; ${of.unreceived_ms === null ? `nobody has ${since} received` : `nobody has received ${since}`}`,
+      found: `${found}; nobody has ${nobody}`,
       why: "its workers have died or were never started",
       fix: [
         "-- start its worker; if nobody is to receive for it any more:",
@@ -85,16 +84,16 @@ function consumerFinding(of: Consumer, lagMs: number, quoted: string, literal: (
 }
 
 /** Never more than a warning: the message is tried again by itself. */
-function waitingFinding(of: WaitingLanes, quoted: string, literal: (name: string) => string): Finding {
+function waitingFinding(of: WaitingLanes, { client, quoted }: Examination): Finding {
   const lanes = of.lanes === 1 ? "1 lane waits" : `${of.lanes} lanes wait`;
   const left = of.left_ms > 0 ? `${showAge(of.left_ms)} are left` : "the time is over, and nobody receives";
   return {
     severity: "warning",
-    found: `consumer ${JSON.stringify(of.consumer)} of queue ${JSON.stringify(of.queue_name)}: ${lanes} behind a message that failed or is snoozed, for ${showAge(of.wait_ms)}; ${left}`,
+    found: `${described(of)}: ${lanes} behind a message that failed or is snoozed, for ${showAge(of.wait_ms)}; ${left}`,
     why: "the consumer blocks: the later messages of these keys are handled when that one is, or is a dead letter",
     fix: [
       "-- fix what the handler fails at; or give it up sooner, with a lower max_retries of the queue:",
-      `-- select ${quoted}.change_queue(${literal(of.queue_name)}, '{"max_retries": 5}')`,
+      `-- select ${quoted}.change_queue(${client.escapeLiteral(of.queue)}, '{"max_retries": 5}')`,
     ],
   };
 }

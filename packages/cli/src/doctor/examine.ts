@@ -32,7 +32,7 @@ export interface NamedFinding extends Finding {
 /** Runs every check that can be run: without a schema, or the right to look at it, those that need none. */
 export async function examine(examination: Examination): Promise<NamedFinding[]> {
   const findings = await run(schemaCheck, examination);
-  let canLook = isWell(findings);
+  let canLook = worstOf(findings) === "ok";
   if (canLook) {
     const rights = await run(rightsCheck, examination);
     findings.push(...rights);
@@ -51,22 +51,12 @@ export function worstOf(findings: readonly Finding[]): Severity {
   return order[Math.max(0, ...findings.map(({ severity }) => order.indexOf(severity)))] ?? "ok";
 }
 
-function isWell(findings: readonly Finding[]): boolean {
-  return worstOf(findings) === "ok";
-}
-
 /** A check that fails is a finding too: the others go on. */
 async function run(check: Check, examination: Examination): Promise<NamedFinding[]> {
   try {
     return (await check.run(examination)).map((finding) => ({ check: check.name, ...finding }));
   } catch (error) {
-    return [
-      {
-        check: check.name,
-        severity: "problem",
-        found: `could not be looked at: ${explain(error)}`,
-        why: "it may hide anything",
-      },
-    ];
+    const found = `could not be looked at: ${explain(error)}`;
+    return [{ check: check.name, severity: "problem", found, why: "it may hide anything" }];
   }
 }

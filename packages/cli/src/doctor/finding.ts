@@ -46,3 +46,9 @@ export function severityOf(lastsMs: number, warnMs: number): Severity {
   if (lastsMs >= 10 * warnMs) return "problem";
   return lastsMs >= warnMs ? "warning" : "ok";
 }
+
+/** What something that lasts for so long is: as it should be, or as bad as that. */
+export function lasting(lastsMs: number, warnMs: number, fine: string, bad: Omit<Finding, "severity">): Finding {
+  const severity = severityOf(lastsMs, warnMs);
+  return severity === "ok" ? ok(fine) : { severity, ...bad };
+}

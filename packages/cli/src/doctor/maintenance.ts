@@ -1,5 +1,6 @@
 import { showAge } from "../output/duration.ts";
-import { ok, severityOf, type Check, type Finding } from "./finding.ts";
+import { counted, described } from "../output/text.ts";
+import { lasting, ok, type Check, type Finding } from "./finding.ts";
 
 interface Status {
   is_same_cluster: boolean;
@@ -8,6 +9,20 @@ interface Status {
   behind_ms: number | null;
   workers: number;
   queues: number;
+}
+
+interface LostBatches {
+  queue: string;
+  consumer: string;
+  batches: number;
+  lost_ms: number;
+}
+
+interface FailedStep {
+  queue_name: string;
+  step: string;
+  failed_ms: number;
+  message: string;
 }
 
 /** The trace that maintenance leaves is renewed every ten minutes. */
@@ -30,21 +45,11 @@ export const maintenanceCheck: Check = {
               cardinality(${quoted}.queue_names()) as queues
          from ${quoted}.maintenance_status() m`,
     );
-    const { rows: lost } = await client.query<{
-      queue_name: string;
-      consumer: string;
-      batches: number;
-      lost_ms: number;
-    }>(
-      `select queue_name, consumer, batches, extract(epoch from clock_timestamp() - lost_since)::float8 * 1000 as lost_ms
+    const { rows: lost } = await client.query<LostBatches>(
+      `select queue_name as queue, consumer, batches, extract(epoch from clock_timestamp() - lost_since)::float8 * 1000 as lost_ms
          from ${quoted}.lost_batches()`,
     );
-    const { rows: failed } = await client.query<{
-      queue_name: string;
-      step: string;
-      failed_ms: number;
-      message: string;
-    }>(
+    const { rows: failed } = await client.query<FailedStep>(
       `select queue_name, step, extract(epoch from clock_timestamp() - failed_at)::float8 * 1000 as failed_ms, message
          from ${quoted}.maintenance_problems()`,
     );
@@ -55,8 +60,8 @@ export const maintenanceCheck: Check = {
       maintainFinding(status, quoted),
       ...(status.behind_ms === null ? [] : [clockFinding(status.behind_ms)]),
       ...(status.overdue_ms === null ? [] : [overdueFinding(status.overdue_ms, quoted)]),
-      ...lost.map((of) => lostFinding(of.queue_name, of.consumer, of.batches, of.lost_ms, quoted)),
-      ...failed.map((of) => failedFinding(of.queue_name, of.step, of.failed_ms, of.message)),
+      ...lost.map((batches) => lostFinding(batches, quoted)),
+      ...failed.map(failedFinding),
     ];
   },
 };
@@ -76,16 +81,14 @@ function maintainFinding({ unseen_ms, workers, queues }: Status, quoted: string)
   if (queues === 0) return ok("there is no queue to maintain");
   // the trace may be as old as its period although somebody was here a moment ago
   const unseenMs = unseen_ms - tracePeriodMs;
-  if (unseenMs < tracePeriodMs) return ok(`somebody calls maintain, or did in the last minutes; ${alive}`);
-  return {
-    severity: severityOf(unseenMs, tracePeriodMs),
+  return lasting(unseenMs, tracePeriodMs, `somebody calls maintain, or did in the last minutes; ${alive}`, {
     found: `nobody has called maintain for ${showAge(unseenMs)}; ${alive}`,
     why: "delayed messages and retries are not delivered, dead workers keep their messages, and no space is reclaimed",
     fix: [
       "-- run a worker, or schedule this every second (pg_cron, or any scheduler):",
       `call ${quoted}.maintain_all()`,
     ],
-  };
+  });
 }
 
 function clockFinding(behindMs: number): Finding {
@@ -100,33 +103,27 @@ function clockFinding(behindMs: number): Finding {
 }
 
 function overdueFinding(overdueMs: number, quoted: string): Finding {
-  const severity = severityOf(overdueMs, overdueMsMax);
-  if (severity === "ok") return ok("delayed messages are delivered in time");
-  return {
-    severity,
+  return lasting(overdueMs, overdueMsMax, "delayed messages are delivered in time", {
     found: `a delayed message or a retry has been due for ${showAge(overdueMs)} and is not delivered`,
     why: "whoever calls maintain delivers what is due: nobody does, or it fails",
     fix: [`call ${quoted}.maintain_all()`],
-  };
+  });
 }
 
-function lostFinding(queue: string, consumer: string, batches: number, lostMs: number, quoted: string): Finding {
-  const whose = `consumer ${JSON.stringify(consumer)} of queue ${JSON.stringify(queue)}`;
-  const severity = severityOf(lostMs, overdueMsMax);
-  if (severity === "ok") return ok(`${whose}: a worker died, its messages are about to be requeued`);
-  return {
-    severity,
-    found: `${whose}: ${batches} ${batches === 1 ? "batch" : "batches"} of dead workers, the first for ${showAge(lostMs)}`,
+function lostFinding(of: LostBatches, quoted: string): Finding {
+  const [whose, batches] = [described(of), counted(of.batches, "batch", "batches")];
+  return lasting(of.lost_ms, overdueMsMax, `${whose}: a worker died, its messages are about to be requeued`, {
+    found: `${whose}: ${batches} of dead workers, the first for ${showAge(of.lost_ms)}`,
     why: "their messages come again only when somebody calls maintain",
     fix: [`call ${quoted}.maintain_all()`],
-  };
+  });
 }
 
-function failedFinding(queue: string, step: string, failedMs: number, message: string): Finding {
+function failedFinding({ queue_name, step, failed_ms, message }: FailedStep): Finding {
   const what = step === "grow" ? "another segment could not be added" : "a segment could not be truncated";
   return {
     severity: "problem",
-    found: `queue ${JSON.stringify(queue)}: ${what}, ${showAge(failedMs)} ago: ${message}`,
+    found: `queue ${JSON.stringify(queue_name)}: ${what}, ${showAge(failed_ms)} ago: ${message}`,
     why: "sending, receiving, delivery and recovery go on, but the queue takes more and more space",
     fix: ["-- remove what the message names: maintenance tries again within the hour"],
   };

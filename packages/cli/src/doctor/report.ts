@@ -1,6 +1,7 @@
 import { styleText } from "node:util";
 import { sanitize } from "@pgque/client/redact";
 import { json } from "../output/json.ts";
+import { counted } from "../output/text.ts";
 import { type NamedFinding, worstOf } from "./examine.ts";
 import type { Severity } from "./finding.ts";
 
@@ -20,13 +21,9 @@ export function textReport(findings: readonly NamedFinding[]): string {
 
 /** The same for programs. */
 export function jsonReport(findings: readonly NamedFinding[]): string {
-  const checks = findings.map(({ check, severity, found, why = null, fix = [] }) => ({
-    check,
-    severity,
-    found,
-    why,
-    fix,
-  }));
+  const checks = findings.map(({ check, severity, found, why = null, fix = [] }) => {
+    return { check, severity, found, why, fix };
+  });
   return json({ result: worstOf(findings), checks });
 }
 
@@ -40,15 +37,10 @@ function terminated(statement: string): string {
 }
 
 function summary(findings: readonly NamedFinding[]): string {
-  const number = (of: Severity): number => findings.filter(({ severity }) => severity === of).length;
-  const [problems, warnings] = [number("problem"), number("warning")];
-  if (problems + warnings === 0) return "All is well.";
-  return [
-    [problems, "problem"],
-    [warnings, "warning"],
-  ]
-    .filter(([of]) => of !== 0)
-    .map(([of, what]) => `${of} ${what}${of === 1 ? "" : "s"}`)
-    .join(", ")
-    .concat(".");
+  const counts = (["problem", "warning"] as const).map((of) => {
+    const count = findings.filter(({ severity }) => severity === of).length;
+    return count === 0 ? "" : counted(count, of);
+  });
+  const told = counts.filter(Boolean).join(", ");
+  return told === "" ? "All is well." : `${told}.`;
 }

@@ -1,6 +1,6 @@
 import { showAge } from "../output/duration.ts";
 import { showBytes } from "../output/text.ts";
-import { ok, severityOf, type Check, type Examination, type Finding, type Severity } from "./finding.ts";
+import { lasting, ok, type Check, type Examination, type Finding } from "./finding.ts";
 
 interface WaitingSegment {
   queue_name: string;
@@ -14,7 +14,8 @@ interface WaitingSegment {
 export const rotationCheck: Check = {
   name: "rotation",
   needsSchema: true,
-  async run({ client, quoted, lagMs }) {
+  async run(examination) {
+    const { client, quoted } = examination;
     const { rows } = await client.query<WaitingSegment>(
       `select s.queue_name, s.segments, extract(epoch from clock_timestamp() - s.rotated_at)::float8 * 1000 as waits_ms,
               sum(b.bytes)::float8 as bytes, array_agg(distinct w.blocker) as blockers
@@ -24,9 +25,7 @@ export const rotationCheck: Check = {
         group by s.queue_name, s.segments, s.rotated_at
         order by s.queue_name`,
     );
-    const findings = rows.flatMap((row) =>
-      row.blockers.map((blocker) => blockerFinding(row, blocker, { client, quoted, lagMs })),
-    );
+    const findings = rows.flatMap((row) => row.blockers.map((blocker) => blockerFinding(row, blocker, examination)));
     const worse = findings.filter(({ severity }) => severity !== "ok");
     return worse.length > 0 ? worse : [ok("every queue reclaims its space")];
   },
@@ -36,7 +35,7 @@ export const rotationCheck: Check = {
 function blockerFinding(
   { queue_name: queue, segments, waits_ms, bytes: size }: WaitingSegment,
   blocker: string,
-  { client, quoted, lagMs }: Pick<Examination, "client" | "quoted" | "lagMs">,
+  { client, quoted, lagMs }: Examination,
 ): Finding {
   const pid = /^process (\d+) /.exec(blocker)?.[1];
   const gid = /^prepared transaction ('.*') holds/s.exec(blocker)?.[1];
@@ -44,14 +43,12 @@ function blockerFinding(
   const why = "the queue grows by a segment at each rotation until it ends; sending and receiving go on";
   if (pid !== undefined) return { severity: "warning", found, why, fix: [`select pg_terminate_backend(${pid})`] };
   if (gid !== undefined) return { severity: "warning", found, why, fix: [`rollback prepared ${gid}`] };
-  const severity: Severity = blocker.startsWith("the retention") ? "ok" : severityOf(waits_ms, lagMs);
-  if (severity === "ok") return ok(found);
-  return {
-    severity,
+  if (blocker.startsWith("the retention")) return ok(found);
+  return lasting(waits_ms, lagMs, found, {
     found: `queue ${JSON.stringify(queue)} has kept ${showBytes(size)} for ${showAge(waits_ms)}: ${blocker}`,
     why: "what one consumer has not received or settled is kept for it, and grows until it does",
     fix: remedy(blocker, quoted, client.escapeLiteral(queue)),
-  };
+  });
 }
 
 function remedy(blocker: string, quoted: string, queue: string): string[] {

@@ -7,57 +7,53 @@ type Settings = Map<string, string>;
 /** A setting that hurts, and what says so. */
 interface Rule {
   name: string;
-  hurts: (value: string) => boolean;
+  /** Default: "off" does. */
+  hurts?: (value: string) => boolean;
   severity: "warning" | "problem";
   why: string;
-  fix: string[];
+  /** A value that does not. Default: on. */
+  better?: string;
+  /** What makes the server read it. Default: a reload. */
+  applied?: string;
 }
 
-const reload = "select pg_reload_conf()";
 const restart = "-- and restart the server";
 
 const rules: readonly Rule[] = [
   {
     name: "autovacuum",
-    hurts: (value) => value === "off",
     severity: "problem",
     why: "Pgque's tables do without, but rotation changes catalog rows that only vacuum removes, as do all other tables",
-    fix: ["alter system set autovacuum = on", reload],
   },
   {
     name: "fsync",
-    hurts: (value) => value === "off",
     severity: "problem",
     why: "a crash of the machine may destroy the whole database, and with it every message",
-    fix: ["alter system set fsync = on", reload],
   },
   {
     name: "synchronous_commit",
-    hurts: (value) => value === "off",
     severity: "warning",
     why: "a crash loses what was sent and committed in the last moments; the workers set it themselves where it is harmless",
-    fix: ["alter system set synchronous_commit = on", reload],
   },
   {
     name: "idle_in_transaction_session_timeout",
     hurts: (value) => value === "0",
     severity: "warning",
     why: "nothing ends a forgotten transaction, and while it lives all tables but Pgque's keep their dead rows",
-    fix: ["alter system set idle_in_transaction_session_timeout = '5min'", reload],
+    better: "'5min'",
   },
   {
     name: "track_activities",
-    hurts: (value) => value === "off",
     severity: "warning",
     why: "the server does not say since when a session has been in its transaction: doctor and guard cannot tell who holds the horizon",
-    fix: ["alter system set track_activities = on", reload],
   },
   {
     name: "old_snapshot_threshold",
     hurts: (value) => value !== "-1",
     severity: "warning",
     why: "long queries fail with 'snapshot too old' for the sake of dead rows, which Pgque does not have; PostgreSQL 17 removed it",
-    fix: ["alter system set old_snapshot_threshold = -1", restart],
+    better: "-1",
+    applied: restart,
   },
 ];
 
@@ -74,23 +70,17 @@ export const settingsCheck: Check = {
 
 /** What is wrong with these settings. One that the server does not have is not. */
 export function settingFindings(settings: Settings): Finding[] {
-  return rules.flatMap(({ name, hurts, severity, why, fix }) => {
+  return rules.flatMap((rule) => {
+    const { name, hurts = (of: string) => of === "off", severity, why, better = "on" } = rule;
     const value = settings.get(name);
-    return value !== undefined && hurts(value) ? [{ severity, found: `${name} is ${value}`, why, fix }] : [];
+    if (value === undefined || !hurts(value)) return [];
+    const fix = [`alter system set ${name} = ${better}`, rule.applied ?? "select pg_reload_conf()"];
+    return [{ severity, found: `${name} is ${value}`, why, fix }];
   });
 }
 
 async function readSettings(client: Client): Promise<Settings> {
-  const names = [
-    ...rules.map(({ name }) => name),
-    "max_connections",
-    "max_locks_per_transaction",
-    "max_prepared_transactions",
-  ];
-  const { rows } = await client.query<{ name: string; setting: string }>(
-    "select name, setting from pg_settings where name = any ($1)",
-    [names],
-  );
+  const { rows } = await client.query<{ name: string; setting: string }>("select name, setting from pg_settings");
   return new Map(rows.map(({ name, setting }) => [name, setting]));
 }
 

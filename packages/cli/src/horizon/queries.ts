@@ -1,4 +1,4 @@
-// A query of each kind of holder. Its columns: kind, name, holds, age_transactions, age_ms, is_active, details, ends_with, ends_where.
+// A query of each kind of holder. Its columns are the members of a `Holder`, in their order.
 
 /**
  * Open transactions that have a snapshot or a transaction id. Without either, as after the last statement of a READ COMMITTED transaction
@@ -8,19 +8,17 @@
  * hot_standby_feedback: without it none holds anything. A VACUUM holds back nobody but itself. Of other roles' sessions, only members of pg_read_all_stats see more than pid and age.
  */
 export const transactions = `
-    select 'transaction' as kind, a.pid::text as name, 'tables' as holds,
-           greatest(age(a.backend_xmin), age(a.backend_xid)) as age_transactions,
-           extract(epoch from clock_timestamp() - a.xact_start)::float8 * 1000 as age_ms,
-           a.state is distinct from 'idle in transaction' and a.state is distinct from 'idle in transaction (aborted)' as is_active,
+    select 'transaction', a.pid::text, 'tables', greatest(age(a.backend_xmin), age(a.backend_xid)),
+           extract(epoch from clock_timestamp() - a.xact_start)::float8 * 1000,
+           a.state is distinct from 'idle in transaction' and a.state is distinct from 'idle in transaction (aborted)',
            json_build_object(
              'pid', a.pid, 'user', a.usename, 'application', a.application_name, 'state', a.state, 'database', a.datname,
              'backendXmin', a.backend_xmin::text, 'backendXid', a.backend_xid::text,
              'backendStart', extract(epoch from a.backend_start)::text, 'xactStart', extract(epoch from a.xact_start)::text,
              'stateMs', extract(epoch from clock_timestamp() - a.state_change)::float8 * 1000, 'query', a.query,
              'isSuperuser', coalesce(u.rolsuper, false), 'backendType', a.backend_type
-           ) as details,
-           format('select pg_terminate_backend(%s)', a.pid) as ends_with,
-           null::text as ends_where
+           ),
+           format('select pg_terminate_backend(%s)', a.pid), null::text
       from pg_stat_activity a
       left join pg_roles u on u.oid = a.usesysid
      where a.pid <> pg_backend_pid()

@@ -1,6 +1,6 @@
 import type { Client, QueryResult } from "pg";
 import type { Holder } from "../horizon/holder.ts";
-import { type HolderRow, holderOf, holdersSql } from "../horizon/holders.ts";
+import { holdersSql } from "../horizon/holders.ts";
 
 /** A consumer of a queue as it is just now. */
 export interface Line {
@@ -47,11 +47,11 @@ export async function takeSnapshot(client: Client, quoted: string, timeoutMs: nu
     set local jit = off;
     select (select coalesce(json_agg(l), '[]') from (${linesSql(quoted)}) l) as lines,
            (select coalesce(json_agg(h), '[]') from (
-             select * from (${holdersSql}) h where h.holds = 'tables' and (h.age_ms >= 1000 or h.age_ms is null) limit 3
+             select * from (${holdersSql}) h where h.holds = 'tables' and (h."ageMs" >= 1000 or h."ageMs" is null) limit 3
            ) h) as holders;
-    commit`)) as unknown as QueryResult<{ lines: Line[]; holders: HolderRow[] }>[];
+    commit`)) as unknown as QueryResult<Omit<Snapshot, "at">>[];
   const [found] = results.flatMap(({ rows }) => rows);
-  return { at: new Date().toISOString(), lines: found?.lines ?? [], holders: (found?.holders ?? []).map(holderOf) };
+  return { at: new Date().toISOString(), lines: [], holders: [], ...found };
 }
 
 function linesSql(quoted: string): string {
