@@ -8,7 +8,7 @@ import { shellWord } from "./output/text.ts";
 /** The role whose members may do what a command does: see "Roles" in docs/operations.md. */
 export type NeededRole = "viewer" | "reader" | "writer" | "admin";
 
-/** Connects a client, does some work with it and disconnects. Failures are message in the words of the command line. */
+/** Connects a client, does some work with it and disconnects. Failures are in the words of the command line. */
 export async function withPgque<T>(
   flags: DatabaseFlags,
   needs: NeededRole,

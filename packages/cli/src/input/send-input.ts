@@ -1,12 +1,12 @@
 import { createReadStream } from "node:fs";
 import { stat } from "node:fs/promises";
 import type { Readable } from "node:stream";
-import type { Pgque, SendStreamOptions } from "@pgque/client";
+import type { SendStreamOptions } from "@pgque/client";
 import type { DatabaseFlags } from "../connection.ts";
 import { withPgque } from "../database.ts";
 import { UsageError } from "../output/failure.ts";
 import { type JsonFlags, printResult } from "../output/print.ts";
-import { type Progress, progressBar } from "../output/progress.ts";
+import { progressBar } from "../output/progress.ts";
 import { counted } from "../output/text.ts";
 import { Stopped, stopRequested } from "../signals.ts";
 import { parseJson } from "./json.ts";
@@ -43,50 +43,32 @@ export async function sendInput(queue: string, flags: InputFlags, options: SendS
   const sent: Sent = { hasBegun: false, messages: 0, line: 0, pending: [] };
   const progress = bytes === null ? await progressBar(null, "messages") : await progressBar(bytes, "bytes");
   try {
-    await withPgque(flags, "writer", (pgque) =>
-      send(pgque, queue, { stream, fromLine, sent, options, progress, bytes }),
-    );
+    await withPgque(flags, "writer", async (pgque) => {
+      const onSent = (ids: string[]): void => {
+        const last = sent.pending.splice(0, ids.length).at(-1);
+        sent.messages += ids.length;
+        sent.line = last?.number ?? sent.line;
+        progress.update(bytes === null ? sent.messages : (last?.bytesRead ?? 0));
+      };
+      // a line that is wrong is reported after what came before it has been sent: how far one may go on then is certain
+      const wrong: { error?: unknown } = {};
+      await pgque.sendStream(queue, payloads(stream, fromLine, sent, wrong), { ...options, onSent });
+      if (wrong.error !== undefined) throw wrong.error;
+    });
   } catch (error) {
-    progress.stop();
     if (error instanceof UsageError && !sent.hasBegun) throw error;
-    if (flags.json) await printResult(flags, { queue, sent: sent.messages, lastLine: sent.line || null }, "");
+    progress.stop();
+    if (flags.json) await printResult(flags, resultOf(queue, sent), "");
     const message = `${(error as Error).message}. ${resumeHint(sent, fromLine, error)}`;
     if (error instanceof Stopped) throw new Stopped(message, error.signal);
     throw error instanceof UsageError ? new UsageError(message) : new Error(message, { cause: error });
+  } finally {
+    progress.stop();
   }
-  progress.stop();
-  await printResult(
-    flags,
-    { queue, sent: sent.messages, lastLine: sent.line || null },
-    `Sent ${counted(sent.messages, "message")}.`,
-  );
+  await printResult(flags, resultOf(queue, sent), `Sent ${counted(sent.messages, "message")}.`);
 }
 
-interface Sending {
-  stream: AsyncIterable<Uint8Array>;
-  fromLine: number;
-  sent: Sent;
-  options: SendStreamOptions;
-  progress: Progress;
-  bytes: number | null;
-}
-
-async function send(
-  pgque: Pgque,
-  queue: string,
-  { stream, fromLine, sent, options, progress, bytes }: Sending,
-): Promise<void> {
-  const onSent = (ids: string[]): void => {
-    const last = sent.pending.splice(0, ids.length).at(-1);
-    sent.messages += ids.length;
-    sent.line = last?.number ?? sent.line;
-    progress.update(bytes === null ? sent.messages : (last?.bytesRead ?? 0));
-  };
-  // a line that is wrong is message after what came before it has been sent: how far one may go on then is certain
-  const wrong: { error?: unknown } = {};
-  await pgque.sendStream(queue, payloads(stream, fromLine, sent, wrong), { ...options, onSent });
-  if (wrong.error !== undefined) throw wrong.error;
-}
+const resultOf = (queue: string, { messages, line }: Sent) => ({ queue, sent: messages, lastLine: line || null });
 
 async function* payloads(
   stream: AsyncIterable<Uint8Array>,

@@ -1,4 +1,5 @@
 import { sanitizeLines } from "@pgque/client/redact";
+import { json } from "./json.ts";
 import type { Column } from "./table.ts";
 
 /** `--json`: for a program. */
@@ -37,10 +38,8 @@ export function printLine(text: string): Promise<void> {
 }
 
 /** Prints what was done: the value for a program, the sentence for a person. */
-export async function printResult(flags: JsonFlags, value: unknown, sentence: string): Promise<void> {
-  if (!flags.json) return printLine(sanitizeLines(sentence));
-  const { json } = await import("./json.ts");
-  return printLine(json(value));
+export function printResult(flags: JsonFlags, value: unknown, sentence: string): Promise<void> {
+  return printLine(flags.json ? json(value) : sanitizeLines(sentence));
 }
 
 /** Prints whether a command changed something, of the thing with these names. */
