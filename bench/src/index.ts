@@ -63,9 +63,9 @@ export { runRetention } from "./retention/retention.ts";
 export type { RetentionOptions } from "./retention/retention-settings.ts";
 export type { RetentionCell, RetentionFigures, RetentionResults } from "./retention/retention-results.ts";
 
-export { runThroughput } from "./throughput/throughput.ts";
-export { throughputSystemNames, type ThroughputOptions } from "./throughput/throughput-settings.ts";
-export type { ThroughputCell, ThroughputFigures, ThroughputResults } from "./throughput/throughput-results.ts";
+export { runThroughput, type ThroughputCell, type ThroughputResults } from "./scenarios/throughput/throughput.ts";
+export type { ThroughputFigures } from "./scenarios/throughput/measure.ts";
+export { throughputSystemNames, type ThroughputOptions } from "./scenarios/throughput/plan.ts";
 
 export { runDegradation } from "./degradation/degradation.ts";
 export type { DegradationOptions } from "./degradation/degradation-settings.ts";

@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runThroughput } from "#src/throughput/throughput";
+import { runThroughput } from "#src/scenarios/throughput/throughput";
 
 let folder: string;
 beforeAll(async () => {

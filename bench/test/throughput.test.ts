@@ -1,11 +1,15 @@
 import { expect, test } from "vitest";
 import { BenchOptionError } from "#src/option";
 import { dueOf, randomPayloads } from "#src/load/payload";
-import { publishedFor } from "#src/throughput/published";
-import { throughputLoads, throughputPlan } from "#src/throughput/throughput-loads";
-import type { ThroughputFigures, ThroughputPlan, ThroughputResults } from "#src/throughput/throughput-results";
-import { resolveThroughputSettings, type ThroughputOptions } from "#src/throughput/throughput-settings";
-import { throughputRows } from "#src/throughput/throughput-summary";
+import type { ThroughputFigures } from "#src/scenarios/throughput/measure";
+import {
+  resolveThroughputSettings,
+  throughputLoads,
+  throughputPlan,
+  type ThroughputOptions,
+  type ThroughputPlan,
+} from "#src/scenarios/throughput/plan";
+import { publishedFor, throughputRows, type ThroughputResults } from "#src/scenarios/throughput/throughput";
 
 test("one message a transaction by many clients, batches on one connection with each payload", () => {
   expect(throughputLoads(resolveThroughputSettings({}))).toEqual([
