@@ -23,9 +23,14 @@ export type { SendsOptions } from "./sends/sends-settings.ts";
 export { senderNames } from "./adapters/registry.ts";
 export type { SendsCell, SendsFigures, SendsResults } from "./sends/sends-results.ts";
 
-export { runDrain } from "./drain/drain.ts";
-export { drainSystemNames, type DrainOptions } from "./drain/drain-settings.ts";
-export type { DrainCell, DrainFigures, DrainResults } from "./drain/drain-results.ts";
+export {
+  drainSystemNames,
+  runDrain,
+  type DrainCell,
+  type DrainOptions,
+  type DrainResults,
+} from "./scenarios/drain/drain.ts";
+export type { DrainFigures } from "./scenarios/drain/measure.ts";
 
 export {
   latencySystemNames,

@@ -2,12 +2,8 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runDrain } from "#src/drain/drain";
-import { drainDocument } from "#src/drain/drain-document";
-import { drainPlan } from "#src/drain/drain-plan";
-import type { DrainFigures, DrainResults } from "#src/drain/drain-results";
-import { resolveDrainSettings } from "#src/drain/drain-settings";
-import { drainTerminalReport } from "#src/drain/drain-table";
+import { drain, drainPlan, resolveDrainSettings, runDrain, type DrainResults } from "#src/scenarios/drain/drain";
+import type { DrainFigures } from "#src/scenarios/drain/measure";
 import { growthOf } from "#src/measure/growth";
 import { theilSen } from "#src/measure/slope";
 import { markdown as reportMarkdown } from "#src/report/markdown";
@@ -132,11 +128,11 @@ function figuresOf(messagesPerSecond: number | undefined): DrainFigures | null {
 }
 
 test("a drain's ratios are those of cells of one repeat, and a cell that was not run has its reason in place of numbers", () => {
-  const markdown = reportMarkdown(drainDocument(results()));
+  const markdown = reportMarkdown(drain.document(results(), [], null));
   expect(markdown).toContain(
     "| graphile-worker | 4 | 20,000 (10,000–30,000) | 6.50 (3.00–10.00) | ≥ 8.00 | not met | 1.00 | 4.0 ms | 12 ms |",
   );
   expect(markdown).toContain("- 4 processes, pgque / graphile-worker: 6.50 (3.00–10.00) (≥ 8.00): not met");
   expect(markdown).toContain("| bullmq | 4 | not run, because redis-server is not installed |  |  |  |  |  |  |");
-  expect(drainTerminalReport(results())).toMatch(/^bullmq +4 +not run, because redis-server is not installed/m);
+  expect(drain.report(results(), null)).toMatch(/^bullmq +4 +not run, because redis-server is not installed/m);
 });

@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { expect, test } from "vitest";
-import { drainPublished } from "#src/drain/drain-published";
-import type { DrainResults } from "#src/drain/drain-results";
-import { drainRows } from "#src/drain/drain-summary";
+import { drainPublished, drainRows, type DrainResults } from "#src/scenarios/drain/drain";
 import { latencyPublished, type LatencyRow } from "#src/scenarios/latency/latency";
 import { publishedSection } from "#src/report/published";
 import { latencySystems, named } from "#src/adapters/registry";

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runDrain } from "#src/drain/drain";
+import { runDrain } from "#src/scenarios/drain/drain";
 import { runLatency } from "#src/scenarios/latency/latency";
 
 let folder: string;

@@ -1,4 +1,4 @@
-import type { MemorySample } from "../drain/process.ts";
+import type { MemorySample } from "../scenarios/drain/process.ts";
 import { afterWarmUp, growthVerdict, theilSen, type GrowthVerdict, type Slope } from "./slope.ts";
 
 /** What became of a process's memory while it drained. */

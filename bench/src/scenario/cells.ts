@@ -88,6 +88,17 @@ export function ratioOf<Figures>(
   );
 }
 
+/** How much is done with a second of CPU, of servers and clients together: it depends less on what else the machine does than a rate. */
+export function messagesPerCpuSecond({
+  serverCpuSecondsPerThousand: server,
+  clientCpuSecondsPerThousand: client,
+}: {
+  serverCpuSecondsPerThousand: number | null;
+  clientCpuSecondsPerThousand: number;
+}): number | null {
+  return server === null ? null : quotient(1000, server + client);
+}
+
 /** Every system in each repeat; who comes first changes from repeat to repeat. */
 export function systemsInTurn({ systems, repeat }: { systems: string[]; repeat: number }): SystemPlan[] {
   return Array.from({ length: repeat }, (_, n) =>

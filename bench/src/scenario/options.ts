@@ -40,6 +40,15 @@ export function onOrOffOption(flag: string, preset: "on" | "off"): Declared<"on"
   return { preset: () => preset, check: (value) => onOrOff(flag, value) };
 }
 
+export function switchOption(): Declared<boolean> {
+  return { preset: () => false, check: (value) => value };
+}
+
+/** Where nothing is given it depends on other options: null until they are known. */
+export function withoutPreset<Value, Given>(option: Declared<Value, Given>): Declared<Value | null, Given | null> {
+  return { preset: () => null, check: (value) => (value === null ? null : option.check(value)) };
+}
+
 type AnyDeclared = Record<string, { preset(quick: boolean): unknown; check(value: never): unknown }>;
 
 /** What a user may choose. */

@@ -1,6 +1,7 @@
 import type { Target } from "../scenario/target.ts";
 import { notMeasured, spread } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
+import type { Column } from "../report/rows-table.ts";
 
 /** What was to be reached, and what came of it. */
 export interface TargetOutcome {
@@ -41,6 +42,23 @@ export function withoutFigures(
 }
 
 const unmeasured = (what: string, target: Target) => ({ what, target: target.text, measured: notMeasured });
+
+/** Two columns: what a row has to reach, and whether it does. Empty without a target. */
+export function targetColumns<Row extends { ratio: Spread | null }>(
+  targetOf: (row: Row) => Target | undefined,
+): Column<Row>[] {
+  return [
+    { head: "target", cell: (row) => targetOf(row)?.text ?? "" },
+    { head: "", cell: (row) => verdictOf(targetOf(row), row.ratio) },
+  ];
+}
+
+/** Of the median. */
+export function verdictOf(target: Target | undefined, measured: Spread | null): "" | TargetOutcome["verdict"] {
+  if (target === undefined) return "";
+  if (measured === null) return "not measured";
+  return target.met(measured.median) ? "met" : "not met";
+}
 
 /** In one sentence. */
 export function outcomeLine({ what, target, measured, verdict, because }: TargetOutcome): string {

@@ -1,8 +1,7 @@
 import { reasonOf } from "../scenario/not-run.ts";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
-import { drainRows, drainOutcomes } from "../drain/drain-summary.ts";
-import type { DrainResults } from "../drain/drain-results.ts";
+import { drainOutcomes, drainRows, type DrainResults } from "../scenarios/drain/drain.ts";
 import { latencyOutcomes, latencyRows, type LatencyResults } from "../scenarios/latency/latency.ts";
 import { BenchOptionError } from "../option.ts";
 import type { EngineResults } from "../scenarios/engine/engine.ts";
