@@ -49,15 +49,15 @@ begin
              )), E'\n' order by segment)
         from generate_series(0, segments - 1) as ring(segment)
     ),
-    'hand_out_window', hand_out_page(queue_id, lane, window_messages(queue_id, lane)),
-    'hand_out_late_and_window', hand_out_page(queue_id, lane, late_messages(queue_id, lane) || E'\nunion all\n' || window_messages(queue_id, lane)),
+    'receive_window', receive_page(queue_id, lane, window_messages(queue_id, lane)),
+    'receive_late_and_window', receive_page(queue_id, lane, late_messages(queue_id, lane) || E'\nunion all\n' || window_messages(queue_id, lane)),
     'count_expired', count_expired(queue_id, lane),
     'find_open_batch', case when settings.lane_by is null then find_open_batch(queue_id) else '' end
   );
   if by_part then
     holes := holes || jsonb_build_object(
       'segments', array(select generate_series(0, segments - 1))::text,
-      'hand_out_part', hand_out_page(queue_id, lane, (
+      'receive_part', receive_page(queue_id, lane, (
         select render($sql$
           select m.*
             from (
@@ -239,10 +239,10 @@ return $lane$
       after_seq := position.last_seq;
     end if;$lane$ || case when by_part then receive_parts() else '' end || $lane$
     if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
-      ${hand_out_late_and_window}
+      ${receive_late_and_window}
     else
       -- most windows have no late messages, and to start the scans for them is what costs
-      ${hand_out_window}
+      ${receive_window}
     end if;
     ${count_expired}
   end loop;

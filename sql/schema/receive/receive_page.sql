@@ -7,7 +7,7 @@
 -- One loop, and not a statement that reads, writes and returns: the start of each scan and of each aggregate is most of what a small receive costs.
 -- Reads: position, current_segment, keeps_window, of_consumer, worker, lease, max_messages, max_bytes, tells_begun, started, expired, rate_from, rate_step.
 -- Writes: message, seen, messages, bytes, batch_id, lease_until, first_txid, first_seq, last_txid, last_seq.
-create function hand_out_page(queue_id int, lane text, source text, is_last_page text default null) returns text
+create function receive_page(queue_id int, lane text, source text, is_last_page text default null) returns text
 language plpgsql
 stable
 set search_path from current

@@ -80,7 +80,7 @@ return $parts$
         -- a segment younger than this function: this once, look into all
         exit when part.before is null or not part.part <@ ${segments:L}::int[];
         -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-        ${hand_out_part}
+        ${receive_part}
         from_txid := part.before;
       end loop;
       if part.before is null then
