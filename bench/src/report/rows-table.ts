@@ -1,5 +1,5 @@
 import type { TableBlock } from "./document.ts";
-import { plainTable } from "./plain-table.ts";
+import { tableText } from "./plain-table.ts";
 
 /** All repeats of one cell. */
 export interface MeasuredRow {
@@ -63,23 +63,8 @@ export function tableOf<Row>(
 }
 
 /** For a terminal. */
-export function terminalRows<Row extends MeasuredRow>(
+export const terminalRows = <Row extends MeasuredRow>(
   columns: Column<Row>[],
   rows: Row[],
   textColumns: number,
-): string {
-  const told = tellingFailures(columns);
-  const table = plainTable(
-    told.map(({ head }) => head),
-    textColumns,
-  );
-  for (const row of rows) {
-    const absent = absence(row);
-    if (absent === null) table.push(told.map(({ cell }) => cell(row)));
-    else {
-      const identity = told.slice(0, textColumns).map(({ cell }) => cell(row));
-      table.push([...identity, { colSpan: told.length - textColumns, content: absent }]);
-    }
-  }
-  return table.toString();
-}
+): string => tableText(reportRows("", columns, rows, textColumns));

@@ -1,16 +1,18 @@
 import { Failure } from "../failure.ts";
 import { withCommand } from "../report/closing.ts";
+import type { Document } from "../report/document.ts";
 import { reportFiles } from "../report/files.ts";
 import { makeFolder, resultsFolder, writeFolder } from "../report/folder.ts";
+import { documentOfMajors } from "../report/majors-document.ts";
 import { measuredCode } from "../report/measured-code.ts";
 import { machine } from "../report/machine.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
 import { postgresLine } from "../report/server-line.ts";
 import { turned } from "./turned.ts";
-import { documentOf, terminalReportOf, type Part } from "./parts.ts";
 import { silent, type Progress } from "./progress.ts";
-import type { Scenario, ScenarioResults, ScenarioSettings, StepContext } from "./scenario.ts";
-import { notRunText, openServers, type MajorRun, type Servers } from "./servers.ts";
+import type { Scenario, ScenarioResults, ScenarioSettings } from "./scenario.ts";
+import { notRunText, openServers } from "./servers.ts";
+import type { Server } from "../server.ts";
 
 export interface RunHooks {
   /** Stops the run; what was measured until then is kept. */
@@ -29,6 +31,13 @@ export interface Run<Results> {
   failed: boolean;
   /** The tables for a terminal. */
   report: () => string;
+}
+
+/** What was measured on one server: results that hold nothing of another, so that whatever is made of them mixes no majors. */
+interface Part<Measured, Results> {
+  server: Server;
+  results: Results;
+  measured: Measured[];
 }
 
 /**
@@ -53,6 +62,8 @@ export async function runScenario<
   await makeFolder(folder);
   const servers = await openServers(settings, scenario.serverSettings?.(settings));
   const { majors } = servers;
+  /** A major that was asked for alone is reported as such. */
+  const several = majors.length > 1;
   const head: ResultsHead = {
     schemaVersion: resultsVersion,
     scenario: scenario.name,
@@ -60,7 +71,7 @@ export async function runScenario<
     machine: machine(),
     code: await measuredCode(),
     ...(command === undefined ? {} : { command }),
-    ...(majors.length > 1 ? { majors } : {}),
+    ...(several ? { majors } : {}),
   };
   const results = scenario.results(head, settings, servers.open[0]);
   const parts = servers.open.map((server): Part<Measured, Results> => ({
@@ -72,37 +83,64 @@ export async function runScenario<
   try {
     const steps = onEachInTurn(scenario.plan(settings), parts, settings.repeat ?? 1);
     const planned = steps.map(({ step }) => step);
-    progress.begin(headOf(scenario, results, planned, servers), steps.length, scenario.stepSeconds(settings, planned));
+    progress.begin(headline(planned), steps.length, scenario.stepSeconds(settings, planned));
     for (const { step, part } of steps) {
       if (signal.aborted) break;
-      progress.stepStarted(stepText(scenario, step, part, majors));
-      const context = { server: part.server, settings, signal, note: progress.note.bind(progress) };
-      const one = await unlessStopped(scenario, step, context);
-      if (one === undefined) break;
+      const { server } = part;
+      progress.stepStarted(scenario.stepText(step) + (several ? `, PostgreSQL ${server.version}` : ""));
+      const note = progress.note.bind(progress);
+      const one = await scenario.measure(step, { server, settings, signal, note });
       part.measured.push(one);
       scenario.keep(part.results, one);
       scenario.keep(results, one);
       progress.stepDone(scenario.measuredText(one));
     }
   } catch (error) {
-    failure.note(error);
+    if (!signal.aborted) failure.note(error);
   } finally {
     progress.end();
   }
   await servers.close().catch(failure.note);
   for (const each of [results, ...parts.map((part) => part.results)])
     each.interrupted = signal.aborted || failure.isNoted;
-  const reports = reportFiles(withCommand(documentOf(scenario, parts, majors, baseline), command));
   const measured = parts.flatMap((part) => part.measured);
-  await writeFolder(folder, results, { ...scenario.files?.(measured), ...reports });
+  await writeFolder(folder, results, {
+    ...scenario.files?.(measured),
+    ...reportFiles(withCommand(document(), command)),
+  });
   // after what was measured until then is kept
   await failure.check();
-  return {
-    results,
-    folder,
-    failed: scenario.failed(results),
-    report: () => terminalReportOf(scenario, parts, majors, baseline),
-  };
+  return { results, folder, failed: scenario.failed(results), report };
+
+  function headline(planned: Step[]): string {
+    const kind = settings.quick ? ", quick (indicative)" : "";
+    const { cores } = results.machine;
+    return [
+      `Pgque bench, scenario ${scenario.name}${kind}: ${scenario.headline(results, planned)}, ${cores} cores`,
+      ...servers.open.map((server) => postgresLine(results.settings, server.version, server.place)),
+      ...majors.filter(({ notRun }) => notRun !== null).map(notRunText),
+    ].join("\n");
+  }
+
+  function document(): Document {
+    const documents = parts.map((part) => ({
+      postgres: part.server.version,
+      document: scenario.document(part.results, part.measured, baseline),
+    }));
+    const [only] = documents;
+    if (only !== undefined && !several) return only.document;
+    const notRun = majors.flatMap(({ major, notRun: reason }) => (reason === null ? [] : [{ major, reason }]));
+    return documentOfMajors(documents, notRun);
+  }
+
+  /** The tables of all servers, one after the other: a column more would not fit. */
+  function report(): string {
+    const texts = parts.map((part) => {
+      const text = scenario.report(part.results, baseline);
+      return several ? `PostgreSQL ${part.server.version}\n\n${text}` : text;
+    });
+    return [...texts, ...majors.filter(({ notRun }) => notRun !== null).map(notRunText)].join("\n\n\n");
+  }
 }
 
 /** Every step on each server before the next step; who comes first changes from step to step, and for the same one from repeat to repeat. */
@@ -111,41 +149,4 @@ function onEachInTurn<Step, Of>(steps: Step[], parts: Of[], repeats: number): { 
   return steps.flatMap((step, index) =>
     turned(parts, Math.floor((index % inRepeat) + index / inRepeat)).map((part) => ({ step, part })),
   );
-}
-
-function stepText<Step>(
-  scenario: Pick<Scenario<never, never, Step, never, never>, "stepText">,
-  step: Step,
-  { server }: Pick<Part<never, never>, "server">,
-  majors: MajorRun[],
-): string {
-  return scenario.stepText(step) + (majors.length > 1 ? `, PostgreSQL ${server.version}` : "");
-}
-
-async function unlessStopped<Settings, Step, Measured>(
-  scenario: Pick<Scenario<never, Settings, Step, Measured, never>, "measure">,
-  step: Step,
-  context: StepContext<Settings>,
-): Promise<Measured | undefined> {
-  try {
-    return await scenario.measure(step, context);
-  } catch (error) {
-    if (context.signal.aborted) return undefined;
-    throw error;
-  }
-}
-
-function headOf<Step, Results extends ScenarioResults>(
-  scenario: Pick<Scenario<never, never, Step, never, Results>, "name" | "headline">,
-  results: Results,
-  steps: Step[],
-  { open, majors }: Servers,
-): string {
-  const { settings, machine } = results;
-  const kind = settings.quick ? ", quick (indicative)" : "";
-  return [
-    `Pgque bench, scenario ${scenario.name}${kind}: ${scenario.headline(results, steps)}, ${machine.cores} cores`,
-    ...open.map((server) => postgresLine(settings, server.version, server.place)),
-    ...majors.filter(({ notRun }) => notRun !== null).map(notRunText),
-  ].join("\n");
 }
