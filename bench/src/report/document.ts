@@ -61,6 +61,12 @@ export function prose(markdown: string): Text {
 
 export const heading = (text: Text): Block => ({ kind: "heading", text });
 
+/** A table with its caption above it. */
+export const headed = (table: TableBlock): Block[] => [heading(table.caption), table];
+
+/** The charts of a run. */
+export const overTime = (data: ChartData): Block[] => [heading("Over time"), { kind: "charts", data }];
+
 /** Nothing, where there is nothing to say. */
 export const paragraph = (text: Text): Block[] => (text.length === 0 ? [] : [{ kind: "paragraph", text }]);
 

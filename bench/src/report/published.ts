@@ -1,4 +1,4 @@
-import { heading, paragraph, prose, type Block } from "./document.ts";
+import { headed, paragraph, prose, type Block } from "./document.ts";
 
 /** What others have published of the same experiment, beside what was measured here. */
 export interface Published {
@@ -16,8 +16,13 @@ const title = "Beside what others published";
 export function publishedSection({ source, heads, textColumns, rows }: Published): Block[] {
   if (rows.length === 0) return [];
   return [
-    heading(title),
-    { kind: "table", caption: title, heads, textColumns, rows: rows.map((cells) => ({ cells, absence: null })) },
+    ...headed({
+      kind: "table",
+      caption: title,
+      heads,
+      textColumns,
+      rows: rows.map((cells) => ({ cells, absence: null })),
+    }),
     ...paragraph(prose(source)),
   ];
 }

@@ -1,5 +1,6 @@
 import { closing } from "./closing.ts";
 import {
+  headed,
   list,
   paragraph,
   prose,
@@ -26,7 +27,9 @@ export interface ScenarioReport {
   intro?: string;
   /** The answer. */
   table: TableBlock;
-  /** What follows the table, in the report only; a string is our own prose. */
+  /** What belongs to the answer: each has its caption above it in the report. Default: nothing. */
+  besides?: TableBlock[];
+  /** What follows the tables, in the report only; a string is our own prose. */
   more: (string | Block)[];
   /** What was run, in its author's words. */
   systems: (Text | Item)[];
@@ -42,11 +45,14 @@ interface Reported {
   settings: { repeat: number; indicative: boolean; embedded: boolean; server: Record<string, string> };
 }
 
-/** The two renderings that the runner asks a scenario for. */
-export function reporting<Results extends Reported>(describe: (results: Results) => ScenarioReport) {
+/** The two renderings that the runner asks a scenario for; what is drawn of the samples is in the report only. */
+export function reporting<Results extends Reported, Measured>(
+  describe: (results: Results, measured: Measured[]) => ScenarioReport,
+) {
   return {
-    document(results: Results): Document {
-      const { caveats, verdicts = [], intro = medians(results), table, more, systems, settings } = describe(results);
+    document(results: Results, measured: Measured[]): Document {
+      const described = describe(results, measured);
+      const { caveats, verdicts = [], intro = medians(results), table, besides = [], more } = described;
       return {
         title: titleOf(results),
         blocks: [
@@ -54,14 +60,19 @@ export function reporting<Results extends Reported>(describe: (results: Results)
           ...list(verdicts),
           ...paragraph(prose(intro)),
           table,
+          ...besides.flatMap(headed),
           ...more.flatMap((part) => (typeof part === "string" ? paragraph(prose(part)) : part)),
-          ...closing(systems, [...settings, serverLine(results.settings)], results.machine),
+          ...closing(described.systems, [...described.settings, serverLine(results.settings)], results.machine),
         ],
       };
     },
     report(results: Results): string {
-      const { table, verdicts = [], caveats } = describe(results);
-      const parts = [tableText(table), verdicts.map((text) => wrap(text)).join("\n"), wrap(caveats.join(" "))];
+      const { table, besides = [], verdicts = [], caveats } = describe(results, []);
+      const parts = [
+        ...[table, ...besides].map(tableText),
+        verdicts.map((text) => wrap(text)).join("\n"),
+        wrap(caveats.join(" ")),
+      ];
       return parts.filter(Boolean).join("\n\n");
     },
   };

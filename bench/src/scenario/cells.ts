@@ -1,6 +1,7 @@
 import { turned } from "./turned.ts";
 import { whyNot } from "./not-run.ts";
 import { quotient } from "../measure/quotient.ts";
+import { samplesCsv } from "../report/csv.ts";
 import { reportedSettings } from "../report/reported-settings.ts";
 import type { ReportedSettings, ResultsHead, Spread } from "../report/results.ts";
 import type { MeasuredRow } from "../report/rows-table.ts";
@@ -50,6 +51,30 @@ export function emptyResults<
 
 export function keepCell<Measured>({ cells }: { cells: Measured[] }, measured: Measured): void {
   cells.push(measured);
+}
+
+/** A cell and its samples: those of one that failed too. */
+export interface Sampled<Measured, Sample> {
+  cell: Measured;
+  samples: Sample[];
+}
+
+export function keepSampled<Measured>(
+  { cells }: { cells: Measured[] },
+  { cell }: Pick<Sampled<Measured, never>, "cell">,
+): void {
+  cells.push(cell);
+}
+
+/** samples.csv: what was planned of a cell, and its samples. */
+export function samplesFile<Plan extends object>(
+  measured: Sampled<Cell<Plan, unknown>, object>[],
+): Record<string, string> {
+  const lines = measured.map(({ cell, samples }) => {
+    const { postgres: _postgres, figures: _figures, notRun: _notRun, error: _error, ...plan } = cell;
+    return { ...plan, samples };
+  });
+  return { "samples.csv": samplesCsv(lines) };
 }
 
 /** Whether something has no figures although it was run. */

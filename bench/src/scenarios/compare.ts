@@ -2,7 +2,7 @@ import { systemNamed, systemNames } from "../adapters/registry.ts";
 import { horizonNamed, horizonNames, serverSettingsFor } from "../horizons/registry.ts";
 import { payloadBytesMin } from "../load/payload.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
-import { described, heading } from "../report/document.ts";
+import { described, headed } from "../report/document.ts";
 import { bytes, micros, ms, notMeasured, ratio, spread, whole } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
 import { reportRows, type Column } from "../report/rows-table.ts";
@@ -269,8 +269,7 @@ function compareReport(results: CompareResults): ScenarioReport {
     intro: `${medians(results)} *Held*: with the horizon held by ${settings.horizon}.`,
     table: reportRows("Every system", mainColumns, rows, 1),
     more: [
-      heading("More of the same"),
-      reportRows("More of the same", moreColumns, rows, 1),
+      ...headed(reportRows("More of the same", moreColumns, rows, 1)),
       "*Latency*: from when a message was due to be sent until a consumer had it in hand, at a rate that leaves consumers idle. *WAL* and *server CPU*: for each finished message, with all that sending it cost; the CPU is that of PostgreSQL, and of Redis where a system has one. *Harness busy*: how much of the time the one thread of JavaScript that all senders and consumers of a system share was, near to 100 % it limits the rate, and the server could do more. *Dead tuples*: in all tables of the system, when the load has stopped and the holder still holds.",
     ],
     systems: rows.map(({ system }) => described(systemNamed(system))),

@@ -1,5 +1,5 @@
 import type { Sample } from "../../measure/sampler.ts";
-import type { ChartCell } from "./chart-data.ts";
+import type { ChartCell, ChartGroup } from "./chart-data.ts";
 import type { MeasureName } from "./measures.ts";
 
 /** Two samples that are closer than this do not tell a rate: at the ends of phases. */
@@ -8,6 +8,32 @@ const rateSecondsMin = 0.2;
 /** A sample, and what a scenario has sampled beside what all do. */
 export type ChartSample = Pick<Sample, "phase" | "seconds" | "enqueued" | "dequeued"> &
   Partial<Record<MeasureName, number | null>>;
+
+/** Cells that share their charts: the phase `zero` is shaded until the last of them has ended it. */
+export function chartGroup(
+  measured: {
+    cell: { system: string; repeat: number; error: string | null; notRun?: string | null };
+    samples: readonly ChartSample[];
+  }[],
+  { title, label, zero, names }: { title: string; label: string; zero: string; names: readonly MeasureName[] },
+): ChartGroup {
+  const sampled = measured.filter(({ samples }) => samples.length > 0);
+  return {
+    title,
+    span: {
+      label,
+      fromSeconds: 0,
+      untilSeconds: Math.max(0, ...sampled.map(({ samples }) => phaseSeconds(samples, zero))),
+    },
+    cells: sampled.map(({ cell: { system, repeat, error }, samples }) =>
+      chartCell({ system, repeat, invalid: error !== null }, samples, names, zero),
+    ),
+    notes: measured.flatMap(({ cell: { system, repeat, error, notRun } }) => {
+      const reason = notRun ? `not run, because ${notRun}` : error;
+      return reason === null ? [] : [`${system}, repeat ${repeat}: ${reason}`];
+    }),
+  };
+}
 
 /** The lines of one cell. Time runs from the first sample of the phase `zero`. */
 export function chartCell(

@@ -1,5 +1,5 @@
-import { hasFigures, type CellSamples, type Results } from "../../xmin/xmin-results.ts";
-import { chartCell, phaseSeconds } from "./chart-cell.ts";
+import type { CellSamples, Results } from "../../xmin/xmin-results.ts";
+import { chartGroup } from "./chart-cell.ts";
 import type { ChartData, ChartGroup } from "./chart-data.ts";
 import { measuresNamed } from "./measures.ts";
 
@@ -30,25 +30,18 @@ export function chartData(results: Results, samples: CellSamples[]): ChartData {
 }
 
 function groupOf(results: Results, samples: CellSamples[], horizon: string): ChartGroup {
-  const cells = results.cells.filter((cell) => cell.horizon === horizon);
-  const sampled = cells.flatMap((cell) => {
-    const { system, repeat } = cell;
-    const own = samples.find((one) => one.system === system && one.horizon === horizon && one.repeat === repeat);
-    return own === undefined ? [] : [{ system, repeat, invalid: !hasFigures(cell), samples: own.samples }];
-  });
-  return {
+  const measured = results.cells
+    .filter((cell) => cell.horizon === horizon)
+    .map((cell) => {
+      const { system, repeat } = cell;
+      const own = samples.find((one) => one.system === system && one.horizon === horizon && one.repeat === repeat);
+      return { cell, samples: own?.samples ?? [] };
+    });
+  return chartGroup(measured, {
     title: `horizon held by ${horizon}`,
-    span: {
-      // nobody holds anything under `none`
-      label: horizon === "none" ? "nobody holds" : "held",
-      fromSeconds: 0,
-      // until the last of the cells let go
-      untilSeconds: Math.max(0, ...sampled.map((cell) => phaseSeconds(cell.samples, "held"))),
-    },
-    cells: sampled.map(({ samples: own, ...cell }) => chartCell(cell, own, measures, "held")),
-    notes: cells.flatMap(({ system, repeat, error, notRun }) => {
-      const reason = notRun ? `not run, because ${notRun}` : error;
-      return reason === null ? [] : [`${system}, repeat ${repeat}: ${reason}`];
-    }),
-  };
+    // nobody holds anything under `none`
+    label: horizon === "none" ? "nobody holds" : "held",
+    zero: "held",
+    names: measures,
+  });
 }
