@@ -18,10 +18,10 @@ export {
 } from "./scenarios/engine/engine.ts";
 export { microbenchmarkNames } from "./scenarios/engine/registry.ts";
 
-export { runSends } from "./sends/sends.ts";
-export type { SendsOptions } from "./sends/sends-settings.ts";
+export { runSend, type SendCell, type SendResults } from "./scenarios/send/send.ts";
+export type { SendOptions } from "./scenarios/send/plan.ts";
 export { senderNames } from "./adapters/registry.ts";
-export type { SendsCell, SendsFigures, SendsResults } from "./sends/sends-results.ts";
+export type { SendFigures } from "./scenarios/send/measure.ts";
 
 export {
   drainSystemNames,

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runSends } from "#src/sends/sends";
+import { runSend } from "#src/scenarios/send/send";
 
 let folder: string;
 beforeAll(async () => {
@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test("BullMQ is measured on Redis servers of its own, with Redis's CPU beside its rate", async () => {
-  const { results } = await runSends({
+  const { results } = await runSend({
     quick: true,
     systems: ["pgque", "bullmq", "bullmq-aof"],
     payloadBytes: [100],

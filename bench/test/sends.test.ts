@@ -1,17 +1,15 @@
 import { expect, test } from "vitest";
 import { meanBytes, orders } from "#src/load/order";
-import { sendsDocument } from "#src/sends/sends-document";
 import { markdown as reportMarkdown } from "#src/report/markdown";
-import type { SendsCell, SendsFigures, SendsResults } from "#src/sends/sends-results";
-import { sendsTerminalReport } from "#src/sends/sends-table";
-import { sendsPlan } from "#src/sends/sends-plan";
+import type { SendFigures } from "#src/scenarios/send/measure";
+import { resolveSendSettings, sendPlan, type SendOptions } from "#src/scenarios/send/plan";
+import { send, type SendCell, type SendResults } from "#src/scenarios/send/send";
 import { peer } from "#src/adapters/support/library";
-import { resolveSendsSettings, type SendsOptions } from "#src/sends/sends-settings";
 
-const small: SendsOptions = { payloadBytes: [100], messages: [1000], connections: [4], repeat: 2 };
+const small: SendOptions = { payloadBytes: [100], messages: [1000], connections: [4], repeat: 2 };
 
 test("systems take turns under each load, and who comes first changes from repeat to repeat", () => {
-  const plan = sendsPlan(resolveSendsSettings({ ...small, systems: ["pgque", "copy", "insert"] }));
+  const plan = sendPlan(resolveSendSettings({ ...small, systems: ["pgque", "copy", "insert"] }));
   expect(plan.flat().map(({ repeat, group, system }) => `${repeat} ${group} ${system}`)).toEqual([
     "1 many pgque",
     "1 many copy",
@@ -45,12 +43,12 @@ const options = { ...small, systems: ["pgque", "copy", "graphile-worker", "bullm
 const rates: Record<string, number[]> = { pgque: [100_000, 90_000], "graphile-worker": [10_000, 30_000] };
 
 /** copy failed, bullmq was not run. */
-function results(): SendsResults {
-  const { databaseUrl: _url, resultsFolder: _folder, ...settings } = resolveSendsSettings(options);
-  const cells = sendsPlan(resolveSendsSettings(options))
+function results(): SendResults {
+  const { databaseUrl: _url, resultsFolder: _folder, ...settings } = resolveSendSettings(options);
+  const cells = sendPlan(resolveSendSettings(options))
     .flat()
     .filter(({ group }) => group === "many")
-    .map((cell): SendsCell => ({
+    .map((cell): SendCell => ({
       ...cell,
       postgres: "17.10",
       figures: figuresOf(rates[cell.system]?.[cell.repeat - 1]),
@@ -68,7 +66,7 @@ function results(): SendsResults {
   };
 }
 
-function figuresOf(messagesPerSecond: number | undefined): SendsFigures | null {
+function figuresOf(messagesPerSecond: number | undefined): SendFigures | null {
   if (messagesPerSecond === undefined) return null;
   return {
     messagesPerSecond,
@@ -85,7 +83,7 @@ function figuresOf(messagesPerSecond: number | undefined): SendsFigures | null {
 }
 
 test("ratios are those of cells of one repeat, and targets are compared with their median", () => {
-  const markdown = reportMarkdown(sendsDocument(results()));
+  const markdown = reportMarkdown(send.document(results(), [], null));
   expect(markdown).toContain(
     "| graphile-worker | 100 B | 1,000 | 20,000 (10,000–30,000) | 6.50 (3.00–10.00) | ≥ 5.00 | met | 1.00 | 4.0 ms | 12 ms |",
   );
@@ -93,13 +91,13 @@ test("ratios are those of cells of one repeat, and targets are compared with the
 });
 
 test("a cell that failed or was not run has its reason in place of numbers", () => {
-  const markdown = reportMarkdown(sendsDocument(results()));
+  const markdown = reportMarkdown(send.document(results(), [], null));
   expect(markdown).toContain("| copy | 100 B | 1,000 | error: the disk is full |  |  |  |  |  |  |");
   expect(markdown).toContain(
     "| bullmq | 100 B | 1,000 | not run, because redis-server is not installed |  |  |  |  |  |  |",
   );
   expect(markdown).toContain("- many, pgque / bullmq: not run, because redis-server is not installed");
-  expect(sendsTerminalReport(results())).toMatch(
+  expect(send.report(results(), null)).toMatch(
     /^bullmq +100 B +1,000 +not run, because redis-server is not installed/m,
   );
 });

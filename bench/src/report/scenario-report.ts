@@ -25,8 +25,8 @@ export interface ScenarioReport {
   verdicts?: string[];
   /** How the table is to be read. Default: that it has medians and ranges. */
   intro?: string;
-  /** The answer. */
-  table: TableBlock;
+  /** The answer; of several tables each has its caption above it in the report. */
+  table: TableBlock | TableBlock[];
   /** What belongs to the answer: each has its caption above it in the report. Default: nothing. */
   besides?: TableBlock[];
   /** What follows the tables, in the report only; a string is our own prose. */
@@ -59,7 +59,7 @@ export function reporting<Results extends Reported, Measured>(
           ...paragraph(caveats.join(" ")),
           ...list(verdicts),
           ...paragraph(prose(intro)),
-          table,
+          ...(Array.isArray(table) ? table.flatMap(headed) : [table]),
           ...besides.flatMap(headed),
           ...more.flatMap((part) => (typeof part === "string" ? paragraph(prose(part)) : part)),
           ...closing(described.systems, [...described.settings, serverLine(results.settings)], results.machine),
@@ -69,7 +69,7 @@ export function reporting<Results extends Reported, Measured>(
     report(results: Results): string {
       const { table, besides = [], verdicts = [], caveats } = describe(results, []);
       const parts = [
-        ...[table, ...besides].map(tableText),
+        ...[table, besides].flat().map(tableText),
         verdicts.map((text) => wrap(text)).join("\n"),
         wrap(caveats.join(" ")),
       ];

@@ -7,8 +7,7 @@ import { BenchOptionError } from "../option.ts";
 import type { EngineResults } from "../scenarios/engine/engine.ts";
 import { engineOutcomes } from "../scenarios/engine/report.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
-import type { SendsResults } from "../sends/sends-results.ts";
-import { sendsOutcomes, sendsRows } from "../sends/sends-summary.ts";
+import { sendOutcomes, sendRows, type SendResults } from "../scenarios/send/send.ts";
 import type { Results } from "../xmin/xmin-results.ts";
 import { xminOutcomes } from "../xmin/xmin-targets.ts";
 import type { TargetOutcome } from "./outcome.ts";
@@ -30,7 +29,7 @@ type Readable = ResultsHead & { settings: { indicative: boolean; repeat?: number
 const scenarios: Record<string, (results: never) => TargetOutcome[]> = {
   xmin: (results: Results) => xminOutcomes(results),
   engine: (results: EngineResults) => engineOutcomes(results),
-  sends: (results: SendsResults) => sendsOutcomes(sendsRows(results)),
+  sends: (results: SendResults) => sendOutcomes(sendRows(results)),
   drain: (results: DrainResults) => drainOutcomes(drainRows(results)),
   latency: (results: LatencyResults) => latencyOutcomes(latencyRows(results)),
 };

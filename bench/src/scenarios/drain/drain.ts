@@ -4,7 +4,7 @@ import { pointerBytes } from "../../measure/growth.ts";
 import { integer } from "../../option.ts";
 import { cpuMs } from "../../report/cpu-ms.ts";
 import { disturbed } from "../../report/disturbed.ts";
-import { described, heading } from "../../report/document.ts";
+import { described, headed } from "../../report/document.ts";
 import { bytes, ratio, spread, whole } from "../../report/format.ts";
 import { publishedSection, type Published } from "../../report/published.ts";
 import type { Spread } from "../../report/results.ts";
@@ -269,8 +269,7 @@ function drainReport(results: DrainResults): ScenarioReport {
     intro: medians(results).replace(/\.$/, "; targets are compared with its median."),
     table: reportRows("How fast each system drains", mainColumns, rows, identity.length),
     more: [
-      heading("More of the same"),
-      reportRows("More of the same", moreColumns, rows, identity.length),
+      ...headed(reportRows("More of the same", moreColumns, rows, identity.length)),
       "*Server CPU*: of all of PostgreSQL's processes, or of Redis, for a thousand messages. *Worker CPU*: of all worker processes. Their sum is compared in the column of ratios of CPU, which depends less on what else the machine does. *RSS, most*: of the worker process that had most. *Others' CPU*: of whatever else ran on the machine during a cell.",
       ...publishedSection(drainPublished(rows)),
     ],

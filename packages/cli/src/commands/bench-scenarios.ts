@@ -101,7 +101,7 @@ export const scenarios: readonly BenchScenario[] = [
       ["--connections <numbers>", "of those that send one message a call (default: 1,4)", numbers],
       repeat(5, 1),
     ],
-    run: ({ runSends }) => runSends,
+    run: ({ runSend }) => runSend,
   },
   {
     name: "drain",

@@ -1,25 +1,69 @@
-import { closing } from "../closing.ts";
-import { openDatabase } from "../database.ts";
-import { walPosition } from "../measure/wal-position.ts";
-import { meanBytes, orders, type Order } from "../load/order.ts";
-import { saturate } from "../load/saturate.ts";
-import { CpuUse } from "../measure/cpu-use.ts";
-import { Latencies } from "../measure/histogram.ts";
-import { ServerCpu, type CpuClock } from "../measure/server-cpu.ts";
-import type { SendsFigures, SendsPlan } from "./sends-results.ts";
-import { rawTable } from "../adapters/controls.ts";
-import { senderNamed } from "../adapters/registry.ts";
-import type { OpenSender, SendSite } from "../adapters/adapter.ts";
-import type { SendsSettings } from "./sends-settings.ts";
-import type { Server } from "../server.ts";
-import { createQueue } from "../adapters/support/pgque-queue.ts";
-import { openPool } from "../adapters/support/pg-store.ts";
+import { rawTable } from "../../adapters/controls.ts";
+import type { OpenSender, SendSite } from "../../adapters/adapter.ts";
+import { senderNamed } from "../../adapters/registry.ts";
+import { openPool } from "../../adapters/support/pg-store.ts";
+import { createQueue } from "../../adapters/support/pgque-queue.ts";
+import { closing } from "../../closing.ts";
+import { openDatabase } from "../../database.ts";
+import { meanBytes, orders, type Order } from "../../load/order.ts";
+import { saturate } from "../../load/saturate.ts";
+import { CpuUse } from "../../measure/cpu-use.ts";
+import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
+import { ServerCpu, type CpuClock } from "../../measure/server-cpu.ts";
+import { walPosition } from "../../measure/wal-position.ts";
+import type { Cell } from "../../scenario/cells.ts";
+import { inTurn } from "../../scenario/in-turn.ts";
+import type { StepContext } from "../../scenario/scenario.ts";
+import type { SendPlan, SendSettings } from "./plan.ts";
+
+/** What was measured. Null: could not be. */
+export interface SendFigures {
+  messagesPerSecond: number;
+  /** Bytes of the JSON of one payload, on average. */
+  payloadBytesMean: number;
+  seconds: number;
+  sent: number;
+  /** Of the server that stores the messages: all PostgreSQL's processes, or Redis. */
+  serverCpuSecondsPerThousand: number | null;
+  /** Of this process, which does nothing but send. */
+  clientCpuSecondsPerThousand: number;
+  /** Of whatever else ran on the machine meanwhile. */
+  otherCpuSeconds: number | null;
+  /** How much of the time the client's one thread was busy, 0 to 1. */
+  clientBusy: number;
+  /** Null for a sender to another server. */
+  walBytesPerMessage: number | null;
+  /** How long one call took. */
+  callMs: LatencySummary | null;
+}
+
+/** Measures the cells of one load, in short rounds in turn. Throws when it is stopped. */
+export async function measureSends(
+  plans: SendPlan[],
+  { server, settings, signal }: StepContext<SendSettings>,
+): Promise<Cell<SendPlan, SendFigures>[]> {
+  const { seconds, roundSeconds, warmupSeconds } = settings;
+  const rounds = Math.max(1, Math.round(seconds / roundSeconds));
+  const cells = await inTurn<SendPlan, SendWork, SendFigures>(
+    plans,
+    {
+      open: (plan) => openWork(server, plan, settings),
+      opened: () => server.checkpoint(),
+      warmUp: (work) => work.round(warmupSeconds, false, signal),
+      rounds,
+      round: (work) => work.round(seconds / rounds, true, signal),
+      figures: (work) => work.figures(),
+    },
+    signal,
+  );
+  return cells.map((cell) => ({ ...cell, postgres: server.version }));
+}
 
 /** Different payloads that a cell of the group `one` sends in turn. */
 const payloadsInTurn = 1000;
 
 /** One sender under one load in a database of its own, and what its rounds came to. */
-export class SendsWork {
+class SendWork {
   readonly #messages: number;
   readonly #site: SendSite;
   readonly #sender: OpenSender;
@@ -59,7 +103,7 @@ export class SendsWork {
   }
 
   /** Of all rounds that count. Throws when not everything that was sent is there. */
-  async figures(): Promise<SendsFigures> {
+  async figures(): Promise<SendFigures> {
     const stored = await this.#sender.stored();
     if (stored !== this.#stored) throw new Error(`expected ${this.#stored} messages to be stored, found ${stored}`);
     const { sent, seconds, server, client, other, busySeconds, walBytes } = this.#sum;
@@ -107,11 +151,11 @@ export class SendsWork {
  *
  * @throws NotRun when something that the sender needs is not installed
  */
-export async function openWork(
-  server: Server,
-  plan: SendsPlan,
-  { synchronousCommit }: SendsSettings,
-): Promise<{ work: SendsWork; close(): Promise<void> }> {
+async function openWork(
+  server: StepContext<unknown>["server"],
+  plan: SendPlan,
+  { synchronousCommit }: SendSettings,
+): Promise<{ work: SendWork; close(): Promise<void> }> {
   const opened: { close?(): Promise<void> }[] = [];
   const close = (): Promise<void> => closing(...opened.toReversed().map((one) => async () => one.close?.()))();
   try {
@@ -127,7 +171,7 @@ export async function openWork(
     const sender = await senderNamed(plan.group, plan.system).open(site);
     opened.push(sender);
     const cpu = sender.server ?? (await ServerCpu.of(admin));
-    return { work: new SendsWork(plan.messages, site, sender, cpu), close };
+    return { work: new SendWork(plan.messages, site, sender, cpu), close };
   } catch (error) {
     await close();
     throw error;

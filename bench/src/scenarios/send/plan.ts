@@ -1,0 +1,90 @@
+import type { Group } from "../../adapters/adapter.ts";
+import { senderNames, senders } from "../../adapters/registry.ts";
+import type { SystemPlan } from "../../scenario/cells.ts";
+import {
+  integerOption,
+  integersOption,
+  namesOption,
+  settingsOf,
+  type OptionsOf,
+  type SettingsOf,
+} from "../../scenario/options.ts";
+import { turned } from "../../scenario/turned.ts";
+
+const options = {
+  /** How long each cell is measured. */
+  durationSeconds: integerOption("duration", [1, 3600], 2, 1),
+  systems: namesOption("systems", senderNames),
+  /** The least bytes of a payload's JSON. */
+  payloadBytes: integersOption("payload-bytes", [1, 1_048_576], [100, 1024]),
+  /** Messages in one call of those that send many. */
+  messages: integersOption("messages", [1, 100_000], [1000, 10_000]),
+  /** Of those that send one message a call. */
+  connections: integersOption("connections", [1, 100], [1, 4]),
+  /** Of each cell. */
+  repeat: integerOption("repeat", [1, 100], 5, 1),
+};
+
+/** What a user of the scenario `send` may choose. */
+export type SendOptions = OptionsOf<typeof options>;
+
+export type SendSettings = SettingsOf<typeof options> & {
+  /** Systems take turns of about so long. */
+  roundSeconds: number;
+  /** Before the first of them, and not counted. */
+  warmupSeconds: number;
+  synchronousCommit: "on" | "off";
+  autovacuumNaptimeSeconds: number;
+};
+
+/** Throws a BenchOptionError for the first option that cannot be used. */
+export function resolveSendSettings(given: SendOptions): SendSettings {
+  const settings = settingsOf(options, given);
+  return {
+    ...settings,
+    roundSeconds: 0.5,
+    warmupSeconds: settings.quick ? 0.2 : 0.5,
+    synchronousCommit: "on",
+    // a cell lasts seconds, and nothing is updated or deleted: a vacuum of one system's table would only disturb another's round
+    autovacuumNaptimeSeconds: 3600,
+  };
+}
+
+/** What is sent. */
+export interface SendLoad {
+  group: Group;
+  /** The least bytes of a payload's JSON. */
+  payloadBytes: number;
+  /** Messages in one call. */
+  messages: number;
+  connections: number;
+}
+
+/** One sender under one load, before it is measured. */
+export interface SendPlan extends SendLoad, SystemPlan {}
+
+/** The cells of one load within one repeat are measured together; who comes first changes from repeat to repeat. */
+export function sendPlan(settings: SendSettings): SendPlan[][] {
+  return Array.from({ length: settings.repeat }, (_, n) =>
+    sendLoads(settings).map((load) =>
+      turned(sendersOf(load.group, settings), n).map((system) => ({ ...load, system, repeat: n + 1 })),
+    ),
+  ).flat();
+}
+
+/** In the order of the tables. */
+export function sendLoads(settings: Pick<SendSettings, "payloadBytes" | "messages" | "connections">): SendLoad[] {
+  const each = (load: (payloadBytes: number) => SendLoad[]): SendLoad[] => settings.payloadBytes.flatMap(load);
+  return [
+    ...each((payloadBytes) =>
+      settings.messages.map((messages) => ({ group: "many", payloadBytes, messages, connections: 1 })),
+    ),
+    ...each((payloadBytes) =>
+      settings.connections.map((connections) => ({ group: "one", payloadBytes, messages: 1, connections })),
+    ),
+  ];
+}
+
+export function sendersOf(group: Group, { systems }: Pick<SendSettings, "systems">): string[] {
+  return senders.filter((sender) => sender.group === group && systems.includes(sender.name)).map(({ name }) => name);
+}
