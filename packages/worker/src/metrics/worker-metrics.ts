@@ -1,18 +1,18 @@
-import { Gauge } from "prom-client";
 import type { WorkerHealth } from "../health/health.ts";
 import type { Worker } from "../worker.ts";
 import type { MetricRegistry } from "./metric-registry.ts";
 
 /** What the health of workers says, read at each scrape. Workers of one consumer add up; of a yes or no, no wins. */
-export function gaugeWorkers(workers: readonly Worker<never>[], metricRegistry: MetricRegistry): void {
-  const gauge = (name: string, help: string, valueOf: (health: WorkerHealth) => number, join = sum): void => {
-    const metric: Gauge = new Gauge({
-      ...metricRegistry.metric(name, help, ["queue", "consumer"]),
-      collect() {
-        for (const { labels, healths } of byConsumer(workers)) metric.set(labels, join(healths.map(valueOf)));
-      },
-    });
-  };
+export function gaugeWorkers(workers: readonly Worker<never>[], registry: MetricRegistry): void {
+  // no name has a U+0000
+  const groups = Map.groupBy(workers, ({ queue, consumer }) => `${queue}\0${consumer}`);
+  const gauge = (name: string, help: string, valueOf: (health: WorkerHealth) => number, join = sum): void =>
+    registry.gauge(name, help, ["queue", "consumer"], async () =>
+      Array.from(groups, ([key, group]) => {
+        const [queue = "", consumer = ""] = key.split("\0");
+        return { labels: { queue, consumer }, value: join(group.map((worker) => valueOf(worker.health()))) };
+      }),
+    );
   gauge("handlers_running", "Handlers that run.", ({ running }) => running);
   gauge("messages_held", "Messages received and not handled yet, those being handled included.", ({ held }) => held);
   gauge("batches_unsettled", "Batches that are handled and not settled.", ({ unsettledBatches }) => unsettledBatches);
@@ -32,16 +32,3 @@ export function gaugeWorkers(workers: readonly Worker<never>[], metricRegistry: 
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
-function byConsumer(workers: readonly Worker<never>[]) {
-  const groups = new Map<string, { labels: { queue: string; consumer: string }; healths: WorkerHealth[] }>();
-  for (const worker of workers) {
-    const { queue, consumer } = worker;
-    // no name has a U+0000
-    const key = `${queue}\0${consumer}`;
-    const group = groups.get(key) ?? { labels: { queue, consumer }, healths: [] };
-    group.healths.push(worker.health());
-    groups.set(key, group);
-  }
-  return groups.values();
-}
