@@ -1,8 +1,8 @@
-export type { Progress } from "./scenario/progress.ts";
-export type { Run, RunHooks } from "./scenario/run.ts";
-export type { ScenarioResults } from "./scenario/scenario.ts";
-export { terminalProgress } from "./scenario/terminal-progress.ts";
-export { BenchOptionError } from "./option.ts";
+export type { Progress } from "./runner/scenario.ts";
+export type { Run, RunHooks } from "./runner/run.ts";
+export type { ScenarioResults } from "./runner/scenario.ts";
+export { terminalProgress } from "./runner/terminal-progress.ts";
+export { BenchOptionError } from "./runner/options.ts";
 
 export { runBench } from "./xmin/xmin.ts";
 export type { BenchOptions } from "./xmin/xmin-settings.ts";
@@ -77,5 +77,5 @@ export type { DegradationOptions } from "./degradation/degradation-settings.ts";
 export type { DegradationCell, DegradationFigures, DegradationResults } from "./degradation/degradation-results.ts";
 
 export { targetsIn, type TargetsOfRun } from "./targets/targets.ts";
-export type { TargetOutcome } from "./targets/outcome.ts";
+export type { TargetOutcome } from "./runner/target.ts";
 export { targetsMarkdown, targetsTerminal } from "./targets/targets-table.ts";

@@ -4,7 +4,7 @@ import { none } from "#src/horizons/none";
 import { repeatableRead } from "#src/horizons/repeatable-read";
 import { figures, evidenceOf, invalidity } from "#src/xmin/verdict";
 import { measureXmin } from "#src/xmin/xmin-cell";
-import { openServer, type Server } from "#src/server";
+import { openServer, type Server } from "#src/runner/server";
 import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";
 import { pgque } from "#src/adapters/pgque";
 import { skipLocked } from "#src/adapters/skip-locked";

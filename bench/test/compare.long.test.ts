@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runCompare, type CompareOptions, type CompareResults } from "#src/scenarios/compare";
-import type { Run } from "#src/scenario/run";
+import type { Run } from "#src/runner/run";
 
 let folder: string;
 beforeAll(async () => {

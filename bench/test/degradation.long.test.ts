@@ -6,7 +6,7 @@ import { runDegradation } from "#src/degradation/degradation";
 import type { DegradationResults } from "#src/degradation/degradation-results";
 import type { DegradationOptions } from "#src/degradation/degradation-settings";
 import { degradedSystemNames } from "#src/adapters/registry";
-import type { Run } from "#src/scenario/run";
+import type { Run } from "#src/runner/run";
 
 let folder: string;
 beforeAll(async () => {

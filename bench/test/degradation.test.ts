@@ -15,7 +15,7 @@ import { LockTimes } from "#src/degradation/lock-times";
 import { fellBehind, ranAwayAfter } from "#src/degradation/runaway";
 import type { HorizonContext } from "#src/horizons/horizon";
 import { horizonNamed } from "#src/horizons/registry";
-import { BenchOptionError } from "#src/option";
+import { BenchOptionError } from "#src/runner/options";
 import { largeRun } from "./support/large-run.ts";
 
 const everyFiveSeconds = (...depths: number[]) => depths.map((depth, index) => ({ seconds: 60 + 5 * index, depth }));

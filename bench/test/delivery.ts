@@ -1,9 +1,8 @@
 import { expect } from "vitest";
 import type { TestDatabase } from "../../test/support/database.ts";
 import { Background } from "#src/load/background";
-import { drain } from "#src/load/drain";
-import type { Load } from "#src/load/load";
-import { payloadDueAt } from "#src/load/payload";
+import { drain, type Load } from "#src/load/load";
+import { payloadDueAt } from "#src/load/messages";
 import { Tally } from "#src/load/tally";
 import { Latencies } from "#src/measure/histogram";
 import type { SqlFiles, System } from "#src/adapters/adapter";

@@ -4,10 +4,9 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { drain, drainPlan, resolveDrainSettings, runDrain, type DrainResults } from "#src/scenarios/drain/drain";
 import type { DrainFigures } from "#src/scenarios/drain/measure";
-import { growthOf } from "#src/measure/growth";
-import { theilSen } from "#src/measure/slope";
+import { growthOf, theilSen } from "#src/measure/statistics";
 import { markdown as reportMarkdown } from "#src/report/markdown";
-import { handledWrongly, numbered, Seen } from "#src/load/numbered";
+import { handledWrongly, numbered, Seen } from "#src/load/messages";
 
 let folder: string;
 beforeAll(async () => {

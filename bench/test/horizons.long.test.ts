@@ -3,7 +3,7 @@ import { ownServer } from "../../test/support/database.ts";
 import { horizonNames, horizonNamed, serverSettingsFor } from "#src/horizons/registry";
 import { figures } from "#src/xmin/verdict";
 import { measureXmin } from "#src/xmin/xmin-cell";
-import { openServer, type Server } from "#src/server";
+import { openServer, type Server } from "#src/runner/server";
 import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";
 import { pgque } from "#src/adapters/pgque";
 import { skipLocked } from "#src/adapters/skip-locked";

@@ -9,7 +9,7 @@ import { prepared } from "#src/horizons/prepared";
 import { retainDeadTuples } from "#src/horizons/retain-dead-tuples";
 import { standbyFeedback } from "#src/horizons/standby-feedback";
 import { horizonNames, serverSettingsFor } from "#src/horizons/registry";
-import { whyNot, NotRun } from "#src/scenario/not-run";
+import { whyNot, NotRun } from "#src/runner/failure";
 import { leftovers, siteOn, type Site } from "./support/site.ts";
 
 const reasonOf = async (horizon: Horizon, site: Site): Promise<string | null> => {

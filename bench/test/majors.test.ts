@@ -5,7 +5,7 @@ import { heading, list, paragraph, type Block, type TableBlock } from "#src/repo
 import { htmlPage } from "#src/report/html/page";
 import { documentOfMajors } from "#src/report/majors-document";
 import { markdown } from "#src/report/markdown";
-import { openServers } from "#src/scenario/servers";
+import { openServers } from "#src/runner/servers";
 import { xminDocument } from "#src/xmin/xmin-document";
 import { largeRun } from "./support/large-run.ts";
 

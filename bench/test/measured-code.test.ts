@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
-import { measuredCode } from "#src/report/measured-code";
+import { measuredCode } from "#src/report/results";
 
 test("a run notes the version and the commit of the code that it measures", async () => {
   const { version, commit } = await measuredCode();

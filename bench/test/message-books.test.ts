@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { MessageBooks } from "#src/load/message-books";
+import { MessageBooks } from "#src/load/tally";
 
 test.each<[string, number[], number[], string | null]>([
   ["each once, in any order", [1.25, 2.5, 3.75], [3.75, 1.25, 2.5], null],

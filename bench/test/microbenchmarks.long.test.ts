@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { resolveEngineSettings } from "#src/scenarios/engine/engine";
 import type { MicrobenchmarkContext } from "#src/scenarios/engine/microbenchmark";
 import { microbenchmarkNamed, microbenchmarkNames } from "#src/scenarios/engine/registry";
-import { openServer, type Server } from "#src/server";
+import { openServer, type Server } from "#src/runner/server";
 
 let server: Server;
 let context: MicrobenchmarkContext;

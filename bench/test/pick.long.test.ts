@@ -4,7 +4,7 @@ import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runPick } from "#src/scenarios/pick";
 import { pickerNames } from "#src/adapters/registry";
-import { silent } from "#src/scenario/progress";
+import { silent } from "#src/runner/scenario";
 
 let folder: string;
 beforeAll(async () => {

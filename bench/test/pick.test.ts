@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { freshDatabase } from "../../test/support/database.ts";
 import { named, pickers } from "#src/adapters/registry";
-import { BenchOptionError } from "#src/option";
+import { BenchOptionError } from "#src/runner/options";
 import { outOfOrder, resolvePickSettings, type PickOptions } from "#src/scenarios/pick";
 
 const of = (...priorities: number[]): { priority: number }[] => priorities.map((priority) => ({ priority }));

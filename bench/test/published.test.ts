@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import { drainPublished, drainRows, type DrainResults } from "#src/scenarios/drain/drain";
 import { latencyPublished, type LatencyRow } from "#src/scenarios/latency/latency";
-import { publishedSection } from "#src/report/published";
+import { publishedSection } from "#src/report/scenario-report";
 import { latencySystems, named } from "#src/adapters/registry";
 import { xminPublished } from "#src/xmin/xmin-published";
 import type { Results } from "#src/xmin/xmin-results";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { freshDatabase, type TestDatabase } from "../../test/support/database.ts";
-import { payloadDueAt } from "#src/load/payload";
+import { payloadDueAt } from "#src/load/messages";
 import { lock, lockMultiple, que, quePatched } from "#src/adapters/que";
 import { steadyPlans } from "#src/adapters/support/table";
 import type { System } from "#src/adapters/adapter";

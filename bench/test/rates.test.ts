@@ -6,7 +6,7 @@ import {
   type RatesOptions,
   type RatesResults,
 } from "#src/scenarios/rates/rates";
-import { BenchOptionError } from "#src/option";
+import { BenchOptionError } from "#src/runner/options";
 
 test.each<[RatesOptions, string]>([
   [{ rates: ["fast"] }, "expected `rates` to be integers from 1 to 100000, idle or saturated, got: fast"],

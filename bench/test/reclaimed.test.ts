@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { reclaimedBetween } from "#src/measure/reclaimed";
-import type { Relation } from "#src/measure/relations";
+import { reclaimedBetween, type Relation } from "#src/measure/relations";
 
 function relation(name: string, oid: number, filenode: string, bytes: number): Relation {
   const counts = { indexBytes: 0, liveTuples: 0, deadTuples: 0, updates: 0, deletes: 0, autovacuums: 0 };

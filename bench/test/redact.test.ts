@@ -4,10 +4,10 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { redact } from "@pgque/client/redact";
 import { expect, onTestFinished, test } from "vitest";
-import { writeFolder } from "#src/report/folder";
-import { measuredCell } from "#src/scenario/cells";
-import { whyNot } from "#src/scenario/not-run";
-import { terminalProgress } from "#src/scenario/terminal-progress";
+import { writeFolder } from "#src/report/files";
+import { measuredCell } from "#src/runner/cells";
+import { whyNot } from "#src/runner/failure";
+import { terminalProgress } from "#src/runner/terminal-progress";
 
 // What a run prints and writes can be read by anybody: no password of the server that it was given.
 

@@ -4,7 +4,7 @@ import { markdown } from "#src/report/markdown";
 import { findings } from "#src/xmin/xmin-findings";
 import type { Proof } from "#src/horizons/horizon";
 import { cellWithout, type CellDetails, type CellResult, type Results } from "#src/xmin/xmin-results";
-import { spreadOf } from "#src/report/summary";
+import { spreadOf } from "#src/measure/statistics";
 import { rowsOf } from "#src/xmin/xmin-summary";
 import { xminDocument } from "#src/xmin/xmin-document";
 import { terminalReport } from "#src/xmin/xmin-table";

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runRetention } from "#src/retention/retention";
 import type { RetentionResults } from "#src/retention/retention-results";
 import type { RetentionOptions } from "#src/retention/retention-settings";
-import type { Run } from "#src/scenario/run";
+import type { Run } from "#src/runner/run";
 
 let folder: string;
 beforeAll(async () => {

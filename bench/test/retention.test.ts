@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BenchOptionError } from "#src/option";
+import { BenchOptionError } from "#src/runner/options";
 import { retentionPlan } from "#src/retention/retention";
 import { loadColumns, tableColumns } from "#src/retention/retention-columns";
 import type { RetentionCell, RetentionFigures, RetentionResults } from "#src/retention/retention-results";

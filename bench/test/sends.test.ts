@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { meanBytes, orders } from "#src/load/order";
+import { meanBytes, orders } from "#src/load/messages";
 import { markdown as reportMarkdown } from "#src/report/markdown";
 import type { SendFigures } from "#src/scenarios/send/measure";
 import { resolveSendSettings, sendPlan, type SendOptions } from "#src/scenarios/send/plan";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { resolveCompareSettings, type CompareOptions } from "#src/scenarios/compare";
 import { resolveEngineSettings, type EngineOptions } from "#src/scenarios/engine/engine";
-import { BenchOptionError } from "#src/option";
+import { BenchOptionError } from "#src/runner/options";
 import { resolveSettings, type BenchOptions } from "#src/xmin/xmin-settings";
 
 test.each<[BenchOptions, string]>([

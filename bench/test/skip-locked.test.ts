@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { freshDatabase } from "../../test/support/database.ts";
 import { skipLocked, skipLockedRows } from "#src/adapters/skip-locked";
-import { payloadDueAt } from "#src/load/payload";
+import { payloadDueAt } from "#src/load/messages";
 import { openSystem } from "./support/open-system.ts";
 
 test.each([

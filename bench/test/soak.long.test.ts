@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { silent } from "#src/scenario/progress";
+import { silent } from "#src/runner/scenario";
 import { runSoak } from "#src/soak/soak";
 import type { SoakCell } from "#src/soak/soak-results";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { BenchOptionError } from "#src/option";
-import { disturbed } from "#src/report/disturbed";
+import { BenchOptionError } from "#src/runner/options";
+import { disturbed } from "#src/report/scenario-report";
 import { bytesPerHourMax } from "#src/soak/drift-limits";
 import type { DriftMeasure } from "#src/soak/drift-measures";
 import { driftsOf, type Drift } from "#src/soak/drift";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { BenchOptionError } from "#src/option";
-import { dueOf, randomPayloads } from "#src/load/payload";
+import { BenchOptionError } from "#src/runner/options";
+import { dueOf, randomPayloads } from "#src/load/messages";
 import type { ThroughputFigures } from "#src/scenarios/throughput/measure";
 import {
   resolveThroughputSettings,

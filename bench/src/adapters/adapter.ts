@@ -1,10 +1,9 @@
 import type pg from "pg";
 import type { Tally } from "../load/tally.ts";
-import type { Numbered } from "../load/numbered.ts";
-import type { Order } from "../load/order.ts";
-import type { CpuClock } from "../measure/server-cpu.ts";
-import type { Target } from "../scenario/target.ts";
-import type { Server } from "../server.ts";
+import type { Numbered, Order } from "../load/messages.ts";
+import type { CpuClock } from "../measure/processes.ts";
+import type { Target } from "../runner/target.ts";
+import type { Server } from "../runner/server.ts";
 
 /** A way to use a system: a row of a table. */
 export interface Described {

@@ -1,5 +1,5 @@
 import type { Adapter, Receive, System, Workload } from "./adapter.ts";
-import { dueOf } from "../load/payload.ts";
+import { dueOf } from "../load/messages.ts";
 import { tableJobs, tableSettings } from "./support/priority-table.ts";
 import { steadyPlans, tableQueue } from "./support/table.ts";
 

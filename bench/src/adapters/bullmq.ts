@@ -3,11 +3,10 @@ import type { Adapter, Described, Handle, OpenWorker, Sender, Store, System, Wor
 import { peer, underLoad, type LibraryQueue, type LibraryWorker } from "./support/library.ts";
 import { startRedis } from "./support/redis-server.ts";
 import { tunedSetting, tuneAutovacuum } from "./support/table.ts";
-import { closing } from "../closing.ts";
-import { Failure, unheard } from "../failure.ts";
-import { processCpu } from "../measure/server-cpu.ts";
+import { closing, Failure, unheard } from "../runner/failure.ts";
+import { processCpu } from "../measure/processes.ts";
 import { ratio } from "../report/format.ts";
-import { atLeast } from "../scenario/target.ts";
+import { atLeast } from "../runner/target.ts";
 
 const name = "bench";
 

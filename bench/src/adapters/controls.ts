@@ -14,8 +14,7 @@ import type {
   WorkerSystem,
 } from "./adapter.ts";
 import { openPool, rowsIn, storeIn, warm } from "./support/pg-store.ts";
-import type { Numbered } from "../load/numbered.ts";
-import type { Order } from "../load/order.ts";
+import type { Numbered, Order } from "../load/messages.ts";
 
 /** No queues: the least that parts of one take here. */
 export const controls: WorkerSystem[] = [

@@ -4,10 +4,9 @@ import type { Adapter, Described, Handle, OpenWorker, Place, Sender, Store, Syst
 import { peer, underLoad, type LibraryQueue } from "./support/library.ts";
 import { connectionsOf, openPool, rowsIn, storeIn, warm } from "./support/pg-store.ts";
 import { tunedSetting, tuneAutovacuum } from "./support/table.ts";
-import { closing } from "../closing.ts";
-import { Failure, unheard } from "../failure.ts";
+import { closing, Failure, unheard } from "../runner/failure.ts";
 import { ratio } from "../report/format.ts";
-import { atLeast } from "../scenario/target.ts";
+import { atLeast } from "../runner/target.ts";
 
 const load = () => peer(["graphile-worker@0.18"], () => import("graphile-worker"));
 

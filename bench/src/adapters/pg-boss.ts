@@ -3,12 +3,10 @@ import type { Adapter, Described, Handle, OpenWorker, Place, Store, System, Work
 import { peer } from "./support/library.ts";
 import { rowsIn, storeIn } from "./support/pg-store.ts";
 import { pulled, tunedSetting, tuneAutovacuum } from "./support/table.ts";
-import { closing } from "../closing.ts";
-import { Failure, unheard } from "../failure.ts";
-import type { Numbered } from "../load/numbered.ts";
-import { dueOf } from "../load/payload.ts";
+import { closing, Failure, unheard } from "../runner/failure.ts";
+import { type Numbered, dueOf } from "../load/messages.ts";
 import { ratio } from "../report/format.ts";
-import { atLeast } from "../scenario/target.ts";
+import { atLeast } from "../runner/target.ts";
 
 const queue = "bench";
 

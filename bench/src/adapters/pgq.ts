@@ -1,6 +1,6 @@
 import type pg from "pg";
 import type { Adapter, Receive, RunningSystem, System, Workload } from "./adapter.ts";
-import { dueOf } from "../load/payload.ts";
+import { dueOf } from "../load/messages.ts";
 import { installFile } from "./support/sql-file.ts";
 import { pulled, sendingBy, tunedSetting, tuneAutovacuum } from "./support/table.ts";
 

@@ -20,10 +20,10 @@ import { connectionsOf, storeIn, warm } from "./support/pg-store.ts";
 import { consumerName, createQueue, prepareQueue, queue, typedQueue } from "./support/pgque-queue.ts";
 import { pulled, receivingBy, sendingBy } from "./support/table.ts";
 import { senders, sendingTo } from "./support/pgque-senders.ts";
-import { Failure } from "../failure.ts";
-import type { Numbered } from "../load/numbered.ts";
+import { Failure } from "../runner/failure.ts";
+import type { Numbered } from "../load/messages.ts";
 import { ms } from "../report/format.ts";
-import { atMost } from "../scenario/target.ts";
+import { atMost } from "../runner/target.ts";
 
 /** Pgque by its SQL functions alone, as a client in any language would call them. */
 export const pgque: System = {

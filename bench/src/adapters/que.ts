@@ -1,5 +1,5 @@
 import type { Adapter, Described, Receive, System, Workload } from "./adapter.ts";
-import { dueOf } from "../load/payload.ts";
+import { dueOf } from "../load/messages.ts";
 import { steadyPlans, tableQueue } from "./support/table.ts";
 
 const columns = `

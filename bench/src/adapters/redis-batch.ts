@@ -4,8 +4,7 @@ import type { Adapter, System } from "./adapter.ts";
 import { bullmqWorkerSettings, durableRedis, openOnRedis, redisSettings } from "./bullmq.ts";
 import { pushed, type LibraryQueue } from "./support/library.ts";
 import { insertingInto, pulled, steadyPlans, tunedSetting, tunedTable } from "./support/table.ts";
-import { closing } from "../closing.ts";
-import { Failure } from "../failure.ts";
+import { closing, Failure } from "../runner/failure.ts";
 
 const table = "redis_batch.pending";
 const columns = `

@@ -1,8 +1,8 @@
 import { clock, ms, whole } from "../report/format.ts";
 import { horizonNamed } from "../horizons/registry.ts";
-import { quotient } from "../measure/quotient.ts";
-import { measuredCell } from "../scenario/cells.ts";
-import type { StepContext } from "../scenario/scenario.ts";
+import { quotient } from "../measure/statistics.ts";
+import { measuredCell } from "../runner/cells.ts";
+import type { StepContext } from "../runner/scenario.ts";
 import { evidenceOf, invalidity } from "../xmin/verdict.ts";
 import { measureXmin, type CellHooks, type Measured } from "../xmin/xmin-cell.ts";
 import type {

@@ -1,6 +1,6 @@
 import { bytes, clock, micros, ms, ratio, spread, whole } from "../report/format.ts";
-import type { Column } from "../report/rows-table.ts";
-import { spreadOf } from "../report/summary.ts";
+import type { Column } from "../report/table.ts";
+import { spreadOf } from "../measure/statistics.ts";
 import type { DegradationFigures } from "./degradation-results.ts";
 import type { DegradationRow } from "./degradation-summary.ts";
 

@@ -1,8 +1,8 @@
 import { horizonNamed } from "../horizons/registry.ts";
-import { closing } from "../report/closing.ts";
+import { closing } from "../report/scenario-report.ts";
 import { described, heading, paragraph, prose, titleOf, type Document } from "../report/document.ts";
-import { reportRows } from "../report/rows-table.ts";
-import { serverLine } from "../report/server-line.ts";
+import { reportRows } from "../report/table.ts";
+import { serverLine } from "../report/results.ts";
 import { degradationCharts } from "./degradation-charts.ts";
 import { mainColumns, moreColumns, textColumns } from "./degradation-columns.ts";
 import type { DegradationResults, DegradationSamples } from "./degradation-results.ts";

@@ -1,6 +1,6 @@
 import type { LatencySummary } from "../measure/histogram.ts";
 import type { Sample } from "../measure/sampler.ts";
-import type { Cell, CellResults } from "../scenario/cells.ts";
+import type { Cell, CellResults } from "../runner/cells.ts";
 import type { DegradationSettings } from "./degradation-settings.ts";
 
 /** One system, before it is measured. */

@@ -1,6 +1,5 @@
-import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
-import { payloadBytesMin } from "../load/payload.ts";
-import { integer, names } from "../option.ts";
+import { commonSettings, type CommonOptions, type CommonSettings, integer, names } from "../runner/options.ts";
+import { payloadBytesMin } from "../load/messages.ts";
 import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
 import type { DegradedSystem } from "../adapters/adapter.ts";
 import { degradedSystemNames } from "../adapters/registry.ts";

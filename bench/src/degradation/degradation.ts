@@ -1,10 +1,9 @@
-import { samplesCsv } from "../report/csv.ts";
+import { samplesCsv } from "../report/files.ts";
 import { ms, whole, wrap } from "../report/format.ts";
-import { terminalRows } from "../report/rows-table.ts";
-import { emptyResults, someFailed, systemsInTurn } from "../scenario/cells.ts";
-import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
-import type { Scenario } from "../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../scenario/texts.ts";
+import { terminalRows } from "../report/table.ts";
+import { emptyResults, someFailed, systemsInTurn, outcomeText, repeatText } from "../runner/cells.ts";
+import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
+import type { Scenario } from "../runner/scenario.ts";
 import { measureDegradation, type MeasuredDegradation } from "./degradation-cell.ts";
 import { mainColumns, textColumns } from "./degradation-columns.ts";
 import { degradationDocument } from "./degradation-document.ts";

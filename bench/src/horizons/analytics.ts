@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { Failure } from "../failure.ts";
+import { Failure } from "../runner/failure.ts";
 import type { Horizon, HorizonContext, Proof, Steps } from "./horizon.ts";
 import { holdInSession, type HoldingSession } from "./session.ts";
 

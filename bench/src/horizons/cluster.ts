@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type pg from "pg";
-import { NotRun } from "../scenario/not-run.ts";
+import { NotRun } from "../runner/failure.ts";
 import type { Look } from "./held.ts";
 
 /** For what outlives a session or is seen by the whole server. */

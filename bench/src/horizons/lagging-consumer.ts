@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { NotRun } from "../scenario/not-run.ts";
+import { NotRun } from "../runner/failure.ts";
 import { queue } from "../adapters/support/pgque-queue.ts";
 import type { Horizon } from "./horizon.ts";
 import { unheldFrom } from "./oldest-holder.ts";

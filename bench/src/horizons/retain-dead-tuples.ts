@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { NotRun } from "../scenario/not-run.ts";
+import { NotRun } from "../runner/failure.ts";
 import { holderOf } from "./held.ts";
 import type { Horizon } from "./horizon.ts";
 import { needsSlot, uniqueName, lookAtSlot } from "./cluster.ts";

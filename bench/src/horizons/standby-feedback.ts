@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { Socket } from "node:net";
 import { Client, type Connection } from "pg";
-import { NotRun } from "../scenario/not-run.ts";
+import { NotRun } from "../runner/failure.ts";
 import { holderOf } from "./held.ts";
 import type { Horizon } from "./horizon.ts";
 import { atLeastOne, needsSetting, needsSlot, lookAtSlot, uniqueName } from "./cluster.ts";

@@ -1,5 +1,12 @@
 import { Bench, type Task } from "tinybench";
-import type { CallTimes } from "./load.ts";
+
+/** How long one call took, as tinybench has it; null where it did not drive. */
+export interface CallTimes {
+  calls: number;
+  meanMs: number;
+  p50Ms: number;
+  p99Ms: number;
+}
 
 /** One that calls again as soon as its last call has returned. */
 export interface Caller {

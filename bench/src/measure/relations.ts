@@ -76,3 +76,60 @@ export function deadTuplesOf(relations: { name: string; deadTuples: number }[]):
   const byRelation = Object.fromEntries(relations.map(({ name, deadTuples }) => [name, deadTuples]));
   return { byRelation, total: relations.reduce((sum, { deadTuples }) => sum + deadTuples, 0) };
 }
+
+/** Returns whether dead tuples can be counted exactly: where the extension is missing or may not be made, the statistics have to do. */
+export async function createPgstattuple(client: pg.Client): Promise<boolean> {
+  return client.query("create extension pgstattuple").then(
+    () => true,
+    () => false,
+  );
+}
+
+/** Over all tables of a schema; none for no schema. `exact`: what `createPgstattuple` returned. */
+export async function deadTuplesIn(client: pg.Client, schema: string | null, exact: boolean): Promise<DeadTuples> {
+  if (schema === null) return deadTuplesOf([]);
+  if (exact) return countDeadTuples(client, schema);
+  const relations = await relationsOf(client, schema);
+  return deadTuplesOf(relations.filter(({ name }) => !name.endsWith("_seq")));
+}
+
+/** What a system gave back to the operating system between two samples. */
+export interface Reclaimed {
+  bytes: number;
+  /** Segments emptied by TRUNCATE; null for a system that has none. */
+  rotations: number | null;
+}
+
+/**
+ * A table whose file was replaced gave back all it had; one that merely shrank gave back the difference. What came and
+ * went between two samples is not seen, so both figures are lower bounds.
+ */
+export function reclaimedBetween(before: Relation[], after: Relation[], segments: RegExp | null): Reclaimed {
+  const earlier = new Map(before.map((relation) => [relation.oid, relation]));
+  const seen = new Set(after.map(({ oid }) => oid));
+  let bytes = before.filter(({ oid }) => !seen.has(oid)).reduce((sum, gone) => sum + gone.bytes, 0);
+  let rotations = 0;
+  for (const now of after) {
+    const then = earlier.get(now.oid);
+    if (then === undefined) continue;
+    const replaced = then.filenode !== now.filenode;
+    bytes += replaced ? then.bytes : Math.max(0, then.bytes - now.bytes);
+    if (replaced && segments?.test(now.name)) rotations += 1;
+  }
+  return { bytes, rotations: segments === null ? null : rotations };
+}
+
+/** Bytes of WAL ever written by anybody, what is still in memory included. */
+export async function walPosition(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ bytes: number }>({
+    name: "wal_position",
+    text: "select (pg_current_wal_insert_lsn() - '0/0')::float8 as bytes",
+  });
+  return rows[0]?.bytes ?? Number.NaN;
+}
+
+export async function walBytesOf(client: pg.Client, work: () => Promise<unknown>): Promise<number> {
+  const before = await walPosition(client);
+  await work();
+  return (await walPosition(client)) - before;
+}

@@ -2,8 +2,7 @@ import type pg from "pg";
 import { nextTransactionId, oldestHolderOf } from "../horizons/oldest-holder.ts";
 import type { Tally } from "../load/tally.ts";
 import { Latencies } from "./histogram.ts";
-import { reclaimedBetween } from "./reclaimed.ts";
-import { relationsOf, type Relation } from "./relations.ts";
+import { reclaimedBetween, relationsOf, type Relation } from "./relations.ts";
 
 /** One look at everything, while it runs. */
 export interface Sample {

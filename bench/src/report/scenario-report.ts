@@ -1,4 +1,3 @@
-import { closing } from "./closing.ts";
 import {
   headed,
   list,
@@ -10,12 +9,12 @@ import {
   type Item,
   type TableBlock,
   type Text,
+  heading,
 } from "./document.ts";
-import { spread, wrap } from "./format.ts";
-import type { Machine } from "./machine.ts";
-import { tableText } from "./plain-table.ts";
-import { serverLine } from "./server-line.ts";
-import { spreadOf } from "./summary.ts";
+import { spread, wrap, whole } from "./format.ts";
+import { type Machine, serverLine, machineLine } from "./results.ts";
+import { tableText } from "./table.ts";
+import { spreadOf } from "../measure/statistics.ts";
 
 /** What a scenario says of its results: rendered as report.md, report.html, and in a terminal. */
 export interface ScenarioReport {
@@ -100,3 +99,67 @@ export const figureOf =
   ) =>
   (row: Row): string =>
     spread(spreadOf(row.measured.map((figures) => pick(figures, row))), format);
+
+/** How a report ends: all that is needed to judge it, and to run it again. */
+export function closing(systems: (Text | Item)[], settings: string[], machine: Machine): Block[] {
+  return [
+    heading("What was run"),
+    ...list(systems),
+    heading("Settings"),
+    ...list(settings),
+    heading("Machine"),
+    ...paragraph(machineLine(machine)),
+  ];
+}
+
+/** The same, with the command that it came from. */
+export function withCommand({ title, blocks }: Document, command: string | undefined): Document {
+  if (command === undefined) return { title, blocks };
+  return { title, blocks: [...blocks, heading("To run it again"), ...paragraph([{ kind: "code", text: command }])] };
+}
+
+/** What others have published of the same experiment, beside what was measured here. */
+export interface Published {
+  /** Whose figures they are, where from, and on what machine. */
+  source: string;
+  heads: string[];
+  /** How many of the first columns say what it is. */
+  textColumns: number;
+  rows: string[][];
+}
+
+const title = "Beside what others published";
+
+/** Nothing, where there is nothing to show beside it. */
+export function publishedSection({ source, heads, textColumns, rows }: Published): Block[] {
+  if (rows.length === 0) return [];
+  return [
+    ...headed({
+      kind: "table",
+      caption: title,
+      heads,
+      textColumns,
+      rows: rows.map((cells) => ({ cells, absence: null })),
+    }),
+    ...paragraph(prose(source)),
+  ];
+}
+
+/** Other programs may have this share of the cores before the reader is told. */
+const othersShareMax = 0.1;
+
+/** What a reader has to know when something else used the machine while it was measured: of the worst cell. */
+export function disturbed(
+  cells: { name: string; seconds: number; otherCpuSeconds: number | null }[],
+  cores: number,
+): string[] {
+  const shares = cells.map(({ name, seconds, otherCpuSeconds }) => ({
+    name,
+    share: (otherCpuSeconds ?? 0) / (seconds * cores),
+  }));
+  const [worst] = shares.sort((a, b) => b.share - a.share);
+  if (worst === undefined || worst.share < othersShareMax) return [];
+  return [
+    `Disturbed: other programs used up to ${whole(worst.share * 100)} % of the machine's CPU during a cell (${worst.name}).`,
+  ];
+}

@@ -1,8 +1,6 @@
-import { quotient } from "../measure/quotient.ts";
-import { cpuMs } from "../report/cpu-ms.ts";
-import { ms, ratio, spread, whole } from "../report/format.ts";
-import type { Column } from "../report/rows-table.ts";
-import { spreadOf } from "../report/summary.ts";
+import { quotient, spreadOf } from "../measure/statistics.ts";
+import { cpuMs, ms, ratio, spread, whole } from "../report/format.ts";
+import type { Column } from "../report/table.ts";
 import { publishedRatios } from "./published.ts";
 import type { RetentionFigures } from "./retention-results.ts";
 import { intervalText, reference, type RetentionRow } from "./retention-summary.ts";

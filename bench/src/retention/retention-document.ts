@@ -1,9 +1,9 @@
 import { dynamicMs } from "../horizons/advancing-feedback.ts";
 import { systemNamed } from "../adapters/registry.ts";
-import { closing } from "../report/closing.ts";
+import { closing } from "../report/scenario-report.ts";
 import { described, heading, paragraph, prose, titleOf, type Document } from "../report/document.ts";
-import { reportRows } from "../report/rows-table.ts";
-import { serverLine } from "../report/server-line.ts";
+import { reportRows } from "../report/table.ts";
+import { serverLine } from "../report/results.ts";
 import { publishedHot } from "./published.ts";
 import { loadColumns, moreColumns, queueColumns, tableColumns, textColumns } from "./retention-columns.ts";
 import type { RetentionResults } from "./retention-results.ts";

@@ -1,6 +1,6 @@
 import type { AdvancingProof } from "../horizons/advancing-feedback.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
-import type { Cell, CellResults } from "../scenario/cells.ts";
+import type { Cell, CellResults } from "../runner/cells.ts";
 import type { RetentionSettings } from "./retention-settings.ts";
 import type { UpdatedTable } from "./tpcb-tables.ts";
 import type { TpcbCounts } from "./tpcb.ts";

@@ -1,7 +1,13 @@
-import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
+import {
+  commonSettings,
+  type CommonOptions,
+  type CommonSettings,
+  BenchOptionError,
+  integer,
+  names,
+} from "../runner/options.ts";
 import type { FeedbackInterval } from "../horizons/advancing-feedback.ts";
-import { payloadBytesMin } from "../load/payload.ts";
-import { BenchOptionError, integer, names } from "../option.ts";
+import { payloadBytesMin } from "../load/messages.ts";
 import { systemNames } from "../adapters/registry.ts";
 import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
 

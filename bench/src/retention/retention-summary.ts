@@ -1,7 +1,6 @@
-import { quotient } from "../measure/quotient.ts";
-import { disturbed } from "../report/disturbed.ts";
+import { quotient, spreadOf } from "../measure/statistics.ts";
+import { disturbed } from "../report/scenario-report.ts";
 import type { Spread } from "../report/results.ts";
-import { spreadOf } from "../report/summary.ts";
 import type { RetentionFigures, RetentionResults } from "./retention-results.ts";
 import { intervalOf } from "./retention-settings.ts";
 

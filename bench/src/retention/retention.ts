@@ -1,10 +1,9 @@
 import { wrap, whole } from "../report/format.ts";
-import { reportedSettings } from "../report/reported-settings.ts";
-import { terminalRows } from "../report/rows-table.ts";
-import { keepCell, measuredCell, someFailed, systemsInTurn } from "../scenario/cells.ts";
-import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
-import type { Scenario } from "../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../scenario/texts.ts";
+import { reportedSettings } from "../report/results.ts";
+import { terminalRows } from "../report/table.ts";
+import { keepCell, measuredCell, someFailed, systemsInTurn, outcomeText, repeatText } from "../runner/cells.ts";
+import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
+import type { Scenario } from "../runner/scenario.ts";
 import { measureRetention } from "./retention-cell.ts";
 import { loadColumns, queueColumns, textColumns } from "./retention-columns.ts";
 import { publishedText, retentionDocument } from "./retention-document.ts";

@@ -1,6 +1,6 @@
 import { Client } from "pg";
 import { Latencies, type LatencySummary } from "../measure/histogram.ts";
-import { serve } from "../processes/serve.ts";
+import { serve } from "../runner/serve.ts";
 import { perScale, tpcbRole } from "./tpcb-tables.ts";
 
 /** What the clients did together. */

@@ -1,6 +1,6 @@
 import type pg from "pg";
 import { until } from "../horizons/held.ts";
-import { Child } from "../processes/child.ts";
+import { Child } from "../runner/child.ts";
 import type { TpcbMethods, TpcbRun } from "./tpcb-process.ts";
 import {
   historyRows,

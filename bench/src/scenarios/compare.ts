@@ -1,11 +1,11 @@
 import { systemNamed, systemNames } from "../adapters/registry.ts";
 import { horizonNamed, horizonNames, serverSettingsFor } from "../horizons/registry.ts";
-import { payloadBytesMin } from "../load/payload.ts";
+import { payloadBytesMin } from "../load/messages.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
 import { described, headed } from "../report/document.ts";
 import { bytes, micros, ms, notMeasured, ratio, spread, whole } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
-import { reportRows, type Column } from "../report/rows-table.ts";
+import { reportRows, type Column } from "../report/table.ts";
 import { caveatsOf, figureOf, medians, reporting, type ScenarioReport } from "../report/scenario-report.ts";
 import {
   emptyResults,
@@ -19,7 +19,9 @@ import {
   type CellResults,
   type FiguresRow,
   type SystemPlan,
-} from "../scenario/cells.ts";
+  outcomeText,
+  repeatText,
+} from "../runner/cells.ts";
 import {
   integerOption,
   nameOption,
@@ -27,10 +29,9 @@ import {
   settingsOf,
   type OptionsOf,
   type SettingsOf,
-} from "../scenario/options.ts";
-import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
-import type { Scenario, StepContext } from "../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../scenario/texts.ts";
+} from "../runner/options.ts";
+import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
+import type { Scenario, StepContext } from "../runner/scenario.ts";
 import type { PhaseMeasurement } from "../xmin/phase.ts";
 import { evidenceOf, invalidity } from "../xmin/verdict.ts";
 import { measureXmin, type Measured } from "../xmin/xmin-cell.ts";

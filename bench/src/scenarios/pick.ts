@@ -1,14 +1,12 @@
 import { createHash } from "node:crypto";
 import type { Job, Picker } from "../adapters/adapter.ts";
 import { named, pickerNames, pickers } from "../adapters/registry.ts";
-import { openDatabase } from "../database.ts";
-import { CpuUse } from "../measure/cpu-use.ts";
-import { ServerCpu } from "../measure/server-cpu.ts";
-import { cpuMs } from "../report/cpu-ms.ts";
+import { openDatabase } from "../runner/server.ts";
+import { CpuUse, ServerCpu } from "../measure/processes.ts";
+import { cpuMs, ratio, spread, whole } from "../report/format.ts";
 import { described } from "../report/document.ts";
-import { ratio, spread, whole } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
-import { reportRows, type Column } from "../report/rows-table.ts";
+import { reportRows, type Column } from "../report/table.ts";
 import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../report/scenario-report.ts";
 import {
   emptyResults,
@@ -22,11 +20,12 @@ import {
   type CellResults,
   type FiguresRow,
   type SystemPlan,
-} from "../scenario/cells.ts";
-import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../scenario/options.ts";
-import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
-import type { Scenario, StepContext } from "../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../scenario/texts.ts";
+  outcomeText,
+  repeatText,
+} from "../runner/cells.ts";
+import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../runner/options.ts";
+import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
+import type { Scenario, StepContext } from "../runner/scenario.ts";
 
 const options = {
   jobs: integerOption("jobs", [1, 10_000_000], 10_000, 2000),

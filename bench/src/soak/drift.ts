@@ -1,5 +1,11 @@
-import { afterWarmUp, growthVerdict, theilSen, type GrowthVerdict, type Slope } from "../measure/slope.ts";
-import { spreadOf } from "../report/summary.ts";
+import {
+  afterWarmUp,
+  growthVerdict,
+  theilSen,
+  type GrowthVerdict,
+  type Slope,
+  spreadOf,
+} from "../measure/statistics.ts";
 import { hoursMin } from "./drift-limits.ts";
 import { driftMeasures, type DriftMeasure } from "./drift-measures.ts";
 import type { SoakSample } from "./soak-samples.ts";

@@ -1,6 +1,6 @@
 import { bytes, micros, ms, spread, whole } from "../report/format.ts";
-import type { Column } from "../report/rows-table.ts";
-import { spreadOf } from "../report/summary.ts";
+import type { Column } from "../report/table.ts";
+import { spreadOf } from "../measure/statistics.ts";
 import { driftMeasureNamed, type DriftMeasure } from "./drift-measures.ts";
 import type { SoakFigures } from "./soak-results.ts";
 import { perHourText, type DriftRow, type SoakRow } from "./soak-summary.ts";

@@ -1,10 +1,10 @@
 import { systemNamed } from "../adapters/registry.ts";
 import { horizonNamed } from "../horizons/registry.ts";
-import { closing } from "../report/closing.ts";
+import { closing } from "../report/scenario-report.ts";
 import { described, heading, list, paragraph, prose, titleOf, type Document } from "../report/document.ts";
 import { bytes } from "../report/format.ts";
-import { reportRows } from "../report/rows-table.ts";
-import { serverLine } from "../report/server-line.ts";
+import { reportRows } from "../report/table.ts";
+import { serverLine } from "../report/results.ts";
 import { bytesPerHourMax, deadTuplesPerMessageMax, hoursMin, p99ShareMax } from "./drift-limits.ts";
 import { soakCharts } from "./soak-charts.ts";
 import { driftColumns, figureColumns, textColumns } from "./soak-columns.ts";

@@ -1,5 +1,5 @@
 import type { LatencySummary } from "../measure/histogram.ts";
-import type { Cell, CellResults } from "../scenario/cells.ts";
+import type { Cell, CellResults } from "../runner/cells.ts";
 import type { CellPlan } from "../xmin/xmin-results.ts";
 import type { Drift } from "./drift.ts";
 import type { SoakSample } from "./soak-samples.ts";

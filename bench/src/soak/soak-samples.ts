@@ -1,6 +1,5 @@
-import { ownMemory } from "../measure/own-memory.ts";
+import { ownMemory, ServerMemory } from "../measure/processes.ts";
 import type { Sample } from "../measure/sampler.ts";
-import { ServerMemory } from "../measure/server-memory.ts";
 import type { Workbench } from "../xmin/workbench.ts";
 import type { SoakWatch } from "./soak-watch.ts";
 

@@ -1,6 +1,5 @@
-import { commonSettings, type CommonOptions, type CommonSettings } from "../scenario/common-settings.ts";
-import { payloadBytesMin } from "../load/payload.ts";
-import { integer, names } from "../option.ts";
+import { commonSettings, type CommonOptions, type CommonSettings, integer, names } from "../runner/options.ts";
+import { payloadBytesMin } from "../load/messages.ts";
 import { systemNames } from "../adapters/registry.ts";
 import { horizonNames } from "../horizons/registry.ts";
 import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";

@@ -1,6 +1,6 @@
-import { disturbed } from "../report/disturbed.ts";
+import { disturbed } from "../report/scenario-report.ts";
 import { spread } from "../report/format.ts";
-import { repeatText } from "../scenario/texts.ts";
+import { repeatText } from "../runner/cells.ts";
 import { driftMeasureNamed } from "./drift-measures.ts";
 import type { Drift } from "./drift.ts";
 import type { SoakCell, SoakFigures, SoakResults } from "./soak-results.ts";

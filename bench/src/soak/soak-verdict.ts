@@ -1,5 +1,4 @@
-import { invalidity } from "../xmin/verdict.ts";
-import type { Evidence } from "../xmin/verdict.ts";
+import { invalidity, type Evidence } from "../xmin/verdict.ts";
 
 /** Of the messages that should have been sent. */
 const sentShareMin = 0.99;

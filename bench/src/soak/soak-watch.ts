@@ -1,4 +1,4 @@
-import { MessageBooks } from "../load/message-books.ts";
+import { MessageBooks } from "../load/tally.ts";
 import { Latencies, type LatencySummary } from "../measure/histogram.ts";
 
 /** Books of all messages, and the latency of those of late. */

@@ -2,8 +2,8 @@ import path from "node:path";
 import type { Document } from "../report/document.ts";
 import { markdown } from "../report/markdown.ts";
 import { wrap } from "../report/format.ts";
-import { plainTable } from "../report/plain-table.ts";
-import type { TargetOutcome } from "./outcome.ts";
+import { plainTable } from "../report/table.ts";
+import type { TargetOutcome } from "../runner/target.ts";
 import type { TargetsOfRun } from "./targets.ts";
 
 const heads = ["run", "what", "measured", "target", ""];

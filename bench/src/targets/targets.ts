@@ -1,16 +1,16 @@
-import { reasonOf } from "../scenario/not-run.ts";
+import { reasonOf } from "../runner/failure.ts";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { drainOutcomes, drainRows, type DrainResults } from "../scenarios/drain/drain.ts";
 import { latencyOutcomes, latencyRows, type LatencyResults } from "../scenarios/latency/latency.ts";
-import { BenchOptionError } from "../option.ts";
+import { BenchOptionError } from "../runner/options.ts";
 import type { EngineResults } from "../scenarios/engine/engine.ts";
 import { engineOutcomes } from "../scenarios/engine/report.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
 import { sendOutcomes, sendRows, type SendResults } from "../scenarios/send/send.ts";
 import type { Results } from "../xmin/xmin-results.ts";
 import { xminOutcomes } from "../xmin/xmin-targets.ts";
-import type { TargetOutcome } from "./outcome.ts";
+import type { TargetOutcome } from "../runner/target.ts";
 
 /** The targets of one run, and what came of them. */
 export interface TargetsOfRun {

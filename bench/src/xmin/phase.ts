@@ -1,6 +1,6 @@
 import { Background } from "../load/background.ts";
 import { Latencies, type LatencySummary } from "../measure/histogram.ts";
-import { CpuUse, type CpuUsed } from "../measure/cpu-use.ts";
+import { CpuUse, type CpuUsed } from "../measure/processes.ts";
 import { bystand } from "../measure/bystander.ts";
 import type { Sample } from "../measure/sampler.ts";
 import type { Settings } from "./xmin-settings.ts";

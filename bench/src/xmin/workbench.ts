@@ -1,15 +1,13 @@
 import type pg from "pg";
-import { openDatabase } from "../database.ts";
+import { openDatabase, type Server } from "../runner/server.ts";
 import type { HorizonContext } from "../horizons/horizon.ts";
 import type { Load } from "../load/load.ts";
 import { Tally } from "../load/tally.ts";
 import { createBystanderTable } from "../measure/bystander.ts";
-import { createPgstattuple } from "../measure/dead-tuples.ts";
+import { createPgstattuple, flushStatistics } from "../measure/relations.ts";
 import { Latencies } from "../measure/histogram.ts";
-import { flushStatistics } from "../measure/relations.ts";
 import { Sampler } from "../measure/sampler.ts";
-import { ServerCpu, sumOfCpu, type CpuClock } from "../measure/server-cpu.ts";
-import type { Server } from "../server.ts";
+import { ServerCpu, sumOfCpu, type CpuClock } from "../measure/processes.ts";
 import type { Settings } from "./xmin-settings.ts";
 import type { RunningSystem, System } from "../adapters/adapter.ts";
 

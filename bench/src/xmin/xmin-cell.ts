@@ -1,14 +1,10 @@
 import type { Holder, Horizon, Proof } from "../horizons/horizon.ts";
 import { whileHeld } from "../horizons/held.ts";
-import { closedLoop } from "../load/closed-loop.ts";
-import { drain } from "../load/drain.ts";
-import { withPushed, type Drive, type DriveResult } from "../load/load.ts";
-import { MessageBooks } from "../load/message-books.ts";
-import { openLoop } from "../load/open-loop.ts";
-import { deadTuplesIn } from "../measure/dead-tuples.ts";
-import { flushStatistics, relationsOf, type DeadTuples, type Relation } from "../measure/relations.ts";
+import { closedLoop, drain, withPushed, type Drive, type DriveResult, openLoop } from "../load/load.ts";
+import { MessageBooks } from "../load/tally.ts";
+import { deadTuplesIn, flushStatistics, relationsOf, type DeadTuples, type Relation } from "../measure/relations.ts";
 import type { Sample } from "../measure/sampler.ts";
-import type { Server } from "../server.ts";
+import type { Server } from "../runner/server.ts";
 import type { Settings } from "./xmin-settings.ts";
 import type { System } from "../adapters/adapter.ts";
 import { runPhase, type PhaseMeasurement } from "./phase.ts";

@@ -1,6 +1,6 @@
 import { bytes, micros, ms, notMeasured, ratio, spread, whole } from "../report/format.ts";
 import type { CellResult } from "./xmin-results.ts";
-import type { Column } from "../report/rows-table.ts";
+import type { Column } from "../report/table.ts";
 import { spreadIn, type Row } from "./xmin-summary.ts";
 
 /** A column that shows one figure of a cell, and how it is read and written. */

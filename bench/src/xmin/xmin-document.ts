@@ -5,13 +5,12 @@ import { heldColumns, mainColumns, moreColumns } from "./xmin-columns.ts";
 import { described, heading, list, paragraph, prose, titleOf, type Block, type Document } from "../report/document.ts";
 import { caveats, disturbance, findings } from "./xmin-findings.ts";
 import { whole } from "../report/format.ts";
-import { closing } from "../report/closing.ts";
+import { closing, publishedSection } from "../report/scenario-report.ts";
 import { chartData } from "../report/html/charts.ts";
-import { publishedSection } from "../report/published.ts";
 import { xminPublished } from "./xmin-published.ts";
 import type { CellSamples, Results } from "./xmin-results.ts";
-import { tableOf, type Column } from "../report/rows-table.ts";
-import { serverLine } from "../report/server-line.ts";
+import { tableOf, type Column } from "../report/table.ts";
+import { serverLine } from "../report/results.ts";
 import { absence, rowsOf, spreadIn, type Row } from "./xmin-summary.ts";
 
 /** The tables, what they say, and everything needed to run it again. */

@@ -1,6 +1,6 @@
 import type { Proof } from "../horizons/horizon.ts";
 import { horizonNamed } from "../horizons/registry.ts";
-import { disturbed } from "../report/disturbed.ts";
+import { disturbed } from "../report/scenario-report.ts";
 import { bytes, whole } from "../report/format.ts";
 import type { CellResult, Results } from "./xmin-results.ts";
 import { rowsOf, spreadIn, type Row } from "./xmin-summary.ts";

@@ -1,5 +1,5 @@
 import { bytes, ms, notMeasured, spread, whole } from "../report/format.ts";
-import type { Published } from "../report/published.ts";
+import type { Published } from "../report/scenario-report.ts";
 import type { Results } from "./xmin-results.ts";
 import { rowsOf, spreadIn } from "./xmin-summary.ts";
 

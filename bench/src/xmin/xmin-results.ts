@@ -1,4 +1,4 @@
-import type { CallTimes } from "../load/load.ts";
+import type { CallTimes } from "../load/saturate.ts";
 import type { Proof } from "../horizons/horizon.ts";
 import type { LatencySummary } from "../measure/histogram.ts";
 import type { Sample } from "../measure/sampler.ts";

@@ -1,6 +1,6 @@
 import type { Spread } from "../report/results.ts";
-import { absence as absenceOf } from "../report/rows-table.ts";
-import { spreadOf } from "../report/summary.ts";
+import { absence as absenceOf } from "../report/table.ts";
+import { spreadOf } from "../measure/statistics.ts";
 import { hasFigures, type CellResult, type Results } from "./xmin-results.ts";
 
 /** All repeats of one system under one horizon. */

@@ -3,7 +3,7 @@ import { baselineTable } from "../report/baseline/section.ts";
 import { mainColumns } from "./xmin-columns.ts";
 import { caveats, disturbance, findings } from "./xmin-findings.ts";
 import { wrap } from "../report/format.ts";
-import { plainTable } from "../report/plain-table.ts";
+import { plainTable } from "../report/table.ts";
 import type { Results } from "./xmin-results.ts";
 import { absence, rowsOf, type Row } from "./xmin-summary.ts";
 

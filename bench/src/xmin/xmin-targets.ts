@@ -1,7 +1,6 @@
-import { atLeast, atMost, type Target } from "../scenario/target.ts";
+import { atLeast, atMost, type Target, outcomeOf, type TargetOutcome } from "../runner/target.ts";
 import { bytes, ms, ratio, whole } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
-import { outcomeOf, type TargetOutcome } from "../targets/outcome.ts";
 import type { CellResult, Results } from "./xmin-results.ts";
 import { rowsOf, spreadIn, type Row } from "./xmin-summary.ts";
 

@@ -2,9 +2,9 @@ import type { Sample } from "../measure/sampler.ts";
 import { systemNamed } from "../adapters/registry.ts";
 import { horizonNamed, serverSettingsFor } from "../horizons/registry.ts";
 import { readBaseline } from "../report/baseline/read.ts";
-import { samplesCsv } from "../report/csv.ts";
+import { samplesCsv } from "../report/files.ts";
 import { bytes, whole } from "../report/format.ts";
-import { reportedSettings } from "../report/reported-settings.ts";
+import { reportedSettings } from "../report/results.ts";
 import {
   cellWithout,
   hasFigures,
@@ -15,12 +15,11 @@ import {
 } from "./xmin-results.ts";
 import { terminalReport } from "./xmin-table.ts";
 import { xminDocument } from "./xmin-document.ts";
-import { runScenario, type Run, type RunHooks } from "../scenario/run.ts";
-import type { Scenario, StepContext } from "../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../scenario/texts.ts";
-import { turned } from "../scenario/turned.ts";
+import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
+import type { Scenario, StepContext } from "../runner/scenario.ts";
+import { outcomeText, repeatText, turned } from "../runner/cells.ts";
 import { evidenceOf, figures, invalidity } from "./verdict.ts";
-import { whyNot } from "../scenario/not-run.ts";
+import { whyNot } from "../runner/failure.ts";
 import { measureXmin, type CellHooks } from "./xmin-cell.ts";
 import { cellSecondsExpected, resolveSettings, type BenchOptions, type Settings } from "./xmin-settings.ts";
 

@@ -1,7 +1,5 @@
-import { closing } from "../../closing.ts";
-import type { Failure } from "../../failure.ts";
-import { dueOf } from "../../load/payload.ts";
-import { NotRun } from "../../scenario/not-run.ts";
+import { closing, type Failure, NotRun } from "../../runner/failure.ts";
+import { dueOf } from "../../load/messages.ts";
 import type { Handle, OpenWorker, RunningSystem, Send, Store, Workload } from "../adapter.ts";
 
 /**

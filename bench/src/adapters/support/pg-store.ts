@@ -1,6 +1,6 @@
 import { Pool, type Client } from "pg";
-import { openDatabase } from "../../database.ts";
-import { ServerCpu } from "../../measure/server-cpu.ts";
+import { openDatabase } from "../../runner/server.ts";
+import { ServerCpu } from "../../measure/processes.ts";
 import type { Place, Store } from "../adapter.ts";
 
 /** Of one database, until what is made in it is known. */

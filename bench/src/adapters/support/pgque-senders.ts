@@ -1,7 +1,7 @@
 import { defineQueue, Pgque, type PgqueOptions } from "@pgque/client";
 import type { Described, Group, Sender } from "../adapter.ts";
 import { ratio } from "../../report/format.ts";
-import { atLeast } from "../../scenario/target.ts";
+import { atLeast } from "../../runner/target.ts";
 import { peer } from "./library.ts";
 import { rowsIn } from "./pg-store.ts";
 import { queue, typedQueue } from "./pgque-queue.ts";

@@ -5,7 +5,7 @@ import os from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { freePort, startWatchdog } from "@pgque/postgres";
-import { NotRun } from "../../scenario/not-run.ts";
+import { NotRun } from "../../runner/failure.ts";
 
 /** A Redis of our own, empty. */
 export interface RedisServer {

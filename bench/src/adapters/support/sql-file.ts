@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { NotRun } from "../../scenario/not-run.ts";
+import { NotRun } from "../../runner/failure.ts";
 import type { SqlFiles, Workload } from "../adapter.ts";
 
 /** Of every scenario that has systems which consist of such a file. */

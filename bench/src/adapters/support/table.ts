@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { dueOf } from "../../load/payload.ts";
+import { dueOf } from "../../load/messages.ts";
 import type { Described, Receive, RunningSystem, Send, System, Workload } from "../adapter.ts";
 
 const tuning = "autovacuum_vacuum_scale_factor = 0.005, autovacuum_vacuum_cost_limit = 10000";

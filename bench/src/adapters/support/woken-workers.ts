@@ -1,5 +1,5 @@
 import { Client } from "pg";
-import type { Numbered } from "../../load/numbered.ts";
+import type { Numbered } from "../../load/messages.ts";
 import type { Described, Handle, OpenWorker, WorkerSystem } from "../adapter.ts";
 import { connectionsOf, openPool, rowsIn, storeIn, warm } from "./pg-store.ts";
 import { steadyPlansOptions } from "./table.ts";

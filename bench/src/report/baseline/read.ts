@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { BenchOptionError } from "../../option.ts";
+import { BenchOptionError } from "../../runner/options.ts";
 import type { Settings } from "../../xmin/xmin-settings.ts";
 import { resultsVersion } from "../results.ts";
 import type { CellResult, Results } from "../../xmin/xmin-results.ts";

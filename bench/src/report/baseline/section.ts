@@ -1,9 +1,7 @@
 import { heading, list, paragraph, type Block } from "../document.ts";
-import { plainTable } from "../plain-table.ts";
+import { plainTable, tableOf, type Column } from "../table.ts";
 import type { Results } from "../../xmin/xmin-results.ts";
-import { tableOf, type Column } from "../rows-table.ts";
 import { compared, differences, type Compared } from "./compare.ts";
-import { likeWithLike, majorOf } from "./like.ts";
 
 const columns: Column<Compared>[] = [
   { head: "system", cell: ({ system }) => system },
@@ -50,3 +48,17 @@ const nothingToCompare = ({ cells }: Results): string =>
 
 const introduction = ({ startedAt }: Results): string =>
   `The baseline is the run of ${startedAt.slice(0, 16).replace("T", " ")} UTC. A ratio is that of the medians.`;
+
+/**
+ * What of a baseline this run's cells, which are of one server, can be compared with: its cells of the same major. A run of one major is compared with a
+ * baseline of one other too: that they differ is told. Without cells: there is nothing to compare with.
+ */
+export function likeWithLike({ cells, majors }: Pick<Results, "cells" | "majors">, baseline: Results): Results {
+  const own = new Set(cells.map(majorOf));
+  const same = baseline.cells.filter((cell) => own.has(majorOf(cell)));
+  const several = majors !== undefined || new Set(baseline.cells.map(majorOf)).size > 1;
+  return same.length === 0 && !several ? baseline : { ...baseline, cells: same };
+}
+
+/** 17 of "17.10", and "19beta1" is of 19. */
+const majorOf = ({ postgres }: { postgres: string }): number => Number.parseInt(postgres, 10);

@@ -1,15 +1,31 @@
 import type { Described } from "../../adapters/adapter.ts";
 import { drainSystems, named } from "../../adapters/registry.ts";
-import { pointerBytes } from "../../measure/growth.ts";
-import { integer } from "../../option.ts";
-import { cpuMs } from "../../report/cpu-ms.ts";
-import { disturbed } from "../../report/disturbed.ts";
+import { pointerBytes } from "../../measure/statistics.ts";
+import {
+  integer,
+  integerOption,
+  integersOption,
+  namesOption,
+  settingsOf,
+  switchOption,
+  withoutPreset,
+  type OptionsOf,
+  type SettingsOf,
+} from "../../runner/options.ts";
+import { cpuMs, bytes, ratio, spread, whole } from "../../report/format.ts";
+import {
+  disturbed,
+  publishedSection,
+  type Published,
+  caveatsOf,
+  figureOf,
+  medians,
+  reporting,
+  type ScenarioReport,
+} from "../../report/scenario-report.ts";
 import { described, headed } from "../../report/document.ts";
-import { bytes, ratio, spread, whole } from "../../report/format.ts";
-import { publishedSection, type Published } from "../../report/published.ts";
 import type { Spread } from "../../report/results.ts";
-import { reportRows, type Column } from "../../report/rows-table.ts";
-import { caveatsOf, figureOf, medians, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
+import { reportRows, type Column } from "../../report/table.ts";
 import {
   emptyResults,
   keepCell,
@@ -21,22 +37,13 @@ import {
   type Cell,
   type CellResults,
   type FiguresRow,
-} from "../../scenario/cells.ts";
-import {
-  integerOption,
-  integersOption,
-  namesOption,
-  settingsOf,
-  switchOption,
-  withoutPreset,
-  type OptionsOf,
-  type SettingsOf,
-} from "../../scenario/options.ts";
-import { runScenario, type Run, type RunHooks } from "../../scenario/run.ts";
-import type { Scenario } from "../../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../../scenario/texts.ts";
-import { turned } from "../../scenario/turned.ts";
-import { outcomeLine, outcomeOf, targetColumns, type TargetOutcome } from "../../targets/outcome.ts";
+  outcomeText,
+  repeatText,
+  turned,
+} from "../../runner/cells.ts";
+import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
+import type { Scenario } from "../../runner/scenario.ts";
+import { outcomeLine, outcomeOf, targetColumns, type TargetOutcome } from "../../runner/target.ts";
 import { measureDrain, type DrainFigures, type DrainLoad, type DrainPlan } from "./measure.ts";
 
 export const drainSystemNames = drainSystems.map(({ name }) => name);

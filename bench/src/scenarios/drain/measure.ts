@@ -2,13 +2,13 @@ import { EventEmitter, once } from "node:events";
 import { setInterval, setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../adapters/adapter.ts";
 import { drainSystems, named } from "../../adapters/registry.ts";
-import { handledWrongly, numbered } from "../../load/numbered.ts";
-import { CpuUse } from "../../measure/cpu-use.ts";
-import { growthOf, type Growth } from "../../measure/growth.ts";
-import { walPosition } from "../../measure/wal-position.ts";
-import { Child } from "../../processes/child.ts";
-import type { SystemPlan } from "../../scenario/cells.ts";
-import type { StepContext } from "../../scenario/scenario.ts";
+import { handledWrongly, numbered } from "../../load/messages.ts";
+import { CpuUse } from "../../measure/processes.ts";
+import { growthOf, type Growth } from "../../measure/statistics.ts";
+import { walPosition } from "../../measure/relations.ts";
+import { Child } from "../../runner/child.ts";
+import type { SystemPlan } from "../../runner/cells.ts";
+import type { StepContext } from "../../runner/scenario.ts";
 import type { DrainMethods, DrainNote, DrainUse, MemorySample } from "./process.ts";
 
 /** One system with so many processes, before it is measured. */

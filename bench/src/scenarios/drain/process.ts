@@ -1,7 +1,7 @@
 import { setInterval } from "node:timers";
-import { note, serve } from "../../processes/serve.ts";
+import { note, serve } from "../../runner/serve.ts";
 import { drainSystems, named } from "../../adapters/registry.ts";
-import { Seen, type Numbered } from "../../load/numbered.ts";
+import { Seen, type Numbered } from "../../load/messages.ts";
 import type { OpenWorker } from "../../adapters/adapter.ts";
 
 /** How often the harness is told how far it is. */

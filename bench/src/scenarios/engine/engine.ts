@@ -1,10 +1,9 @@
-import { reportedSettings } from "../../report/reported-settings.ts";
-import type { ReportedSettings, ResultsHead } from "../../report/results.ts";
-import { reasonOf } from "../../scenario/not-run.ts";
-import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../../scenario/options.ts";
-import { runScenario, type Run, type RunHooks } from "../../scenario/run.ts";
-import type { Scenario, StepContext } from "../../scenario/scenario.ts";
-import { repeatText } from "../../scenario/texts.ts";
+import { reportedSettings, type ReportedSettings, type ResultsHead } from "../../report/results.ts";
+import { reasonOf } from "../../runner/failure.ts";
+import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../../runner/options.ts";
+import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
+import type { Scenario, StepContext } from "../../runner/scenario.ts";
+import { repeatText } from "../../runner/cells.ts";
 import type { Microbenchmark } from "./microbenchmark.ts";
 import { microbenchmarkNamed, microbenchmarkNames } from "./registry.ts";
 import { engineDocument, engineTerminalReport, verdictOf } from "./report.ts";

@@ -1,7 +1,7 @@
 import type { LatencySummary } from "../../measure/histogram.ts";
-import { quotient } from "../../measure/quotient.ts";
-import type { Target } from "../../scenario/target.ts";
-import type { Server } from "../../server.ts";
+import { quotient } from "../../measure/statistics.ts";
+import type { Target } from "../../runner/target.ts";
+import type { Server } from "../../runner/server.ts";
 
 /** One number of a microbenchmark; null in the results where it could not be measured. */
 export interface Value {

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
 import { consumerName, createQueue, queue } from "../../adapters/support/pgque-queue.ts";
-import { openDatabase, type BenchDatabase } from "../../database.ts";
-import { payloadDueAt } from "../../load/payload.ts";
+import { openDatabase, type BenchDatabase } from "../../runner/server.ts";
+import { payloadDueAt } from "../../load/messages.ts";
 import type { MicrobenchmarkContext } from "./microbenchmark.ts";
 
 /** What every microbenchmark sends. */

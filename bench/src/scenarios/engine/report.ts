@@ -10,13 +10,11 @@ import {
   type TableRow,
 } from "../../report/document.ts";
 import { spread, wrap } from "../../report/format.ts";
-import { machineLine } from "../../report/machine.ts";
-import { tableText } from "../../report/plain-table.ts";
-import type { Spread } from "../../report/results.ts";
+import { machineLine, type Spread, serverLine } from "../../report/results.ts";
+import { tableText } from "../../report/table.ts";
 import { caveatsOf, medians } from "../../report/scenario-report.ts";
-import { serverLine } from "../../report/server-line.ts";
-import { spreadOf } from "../../report/summary.ts";
-import { outcomeOf, type TargetOutcome } from "../../targets/outcome.ts";
+import { spreadOf } from "../../measure/statistics.ts";
+import { outcomeOf, type TargetOutcome } from "../../runner/target.ts";
 import type { EngineResults } from "./engine.ts";
 import type { Microbenchmark, Value } from "./microbenchmark.ts";
 import { microbenchmarkNamed } from "./registry.ts";

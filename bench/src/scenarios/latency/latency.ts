@@ -1,14 +1,20 @@
 import type { Described } from "../../adapters/adapter.ts";
 import { latencySystems, named } from "../../adapters/registry.ts";
 import type { LatencySummary } from "../../measure/histogram.ts";
-import { Child } from "../../processes/child.ts";
+import { Child } from "../../runner/child.ts";
 import { described } from "../../report/document.ts";
 import { ms, ratio, spread, whole } from "../../report/format.ts";
-import { publishedSection, type Published } from "../../report/published.ts";
+import {
+  publishedSection,
+  type Published,
+  caveatsOf,
+  medians,
+  reporting,
+  type ScenarioReport,
+} from "../../report/scenario-report.ts";
 import type { Spread } from "../../report/results.ts";
-import { reportRows, type Column } from "../../report/rows-table.ts";
-import { caveatsOf, medians, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
-import { spreadOf } from "../../report/summary.ts";
+import { reportRows, type Column } from "../../report/table.ts";
+import { spreadOf } from "../../measure/statistics.ts";
 import {
   emptyResults,
   ratioOf,
@@ -18,8 +24,11 @@ import {
   type CellResults,
   type FiguresRow,
   type SystemPlan,
-} from "../../scenario/cells.ts";
-import { inTurn } from "../../scenario/in-turn.ts";
+  outcomeText,
+  repeatText,
+  turned,
+} from "../../runner/cells.ts";
+import { inTurn } from "../../runner/in-turn.ts";
 import {
   integerOption,
   integersOption,
@@ -28,14 +37,11 @@ import {
   settingsOf,
   type OptionsOf,
   type SettingsOf,
-} from "../../scenario/options.ts";
-import { runScenario, type Run, type RunHooks } from "../../scenario/run.ts";
-import type { Scenario } from "../../scenario/scenario.ts";
-import { atMost, type Target } from "../../scenario/target.ts";
-import { outcomeText, repeatText } from "../../scenario/texts.ts";
-import { turned } from "../../scenario/turned.ts";
-import type { Server } from "../../server.ts";
-import { outcomeLine, outcomeOf, type TargetOutcome } from "../../targets/outcome.ts";
+} from "../../runner/options.ts";
+import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
+import type { Scenario } from "../../runner/scenario.ts";
+import { atMost, type Target, outcomeLine, outcomeOf, type TargetOutcome } from "../../runner/target.ts";
+import type { Server } from "../../runner/server.ts";
 import type { LatencyFigures, LatencyMethods } from "./process.ts";
 
 export const latencySystemNames = latencySystems.map(({ name }) => name);
@@ -219,9 +225,6 @@ export function latencyRows({ cells, settings }: LatencyResults): LatencyRow[] {
   );
 }
 
-/** One sentence for each target at each rate. */
-const latencyVerdicts = (rows: LatencyRow[]): string[] => latencyOutcomes(rows).map(outcomeLine);
-
 export function latencyOutcomes(rows: LatencyRow[]): TargetOutcome[] {
   return rows.flatMap((row) => {
     const name = `${whole(row.messagesPerSecond)}/s`;
@@ -252,10 +255,7 @@ const columns: Column<LatencyRow>[] = [
   { head: "p99", cell: at(({ p99 }) => p99) },
   { head: "p99.9", cell: at(({ p999 }) => p999) },
   { head: "max", cell: at(({ max }) => max) },
-  {
-    head: "p50, pgque / this",
-    cell: (row) => (row.system.name === reference ? "" : spread(row.ratio, ratio)),
-  },
+  { head: "p50, pgque / this", cell: (row) => (row.system.name === reference ? "" : spread(row.ratio, ratio)) },
   {
     head: "sent late, p50",
     cell: ({ measured }) => spread(spreadOf(measured.map(({ latenessMs }) => latenessMs?.p50)), ms),
@@ -307,7 +307,7 @@ function latencyReport(results: LatencyResults): ScenarioReport {
       "short, and once.",
       "Senders, workers and servers share the cores: compare with the rows without a queue, select, notify and insert-notify, which say what waking a process and waiting for the disk take on this machine.",
     ),
-    verdicts: latencyVerdicts(rows),
+    verdicts: latencyOutcomes(rows).map(outcomeLine),
     intro: medians(results).replace(/\.$/, "; targets are compared with medians."),
     table: reportRows("How long a message takes", columns, rows, 2),
     more: [

@@ -1,8 +1,8 @@
 import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
 import { Metronome, nowMs } from "../../measure/metronome.ts";
-import { serve } from "../../processes/serve.ts";
+import { serve } from "../../runner/serve.ts";
 import { latencySystems, named } from "../../adapters/registry.ts";
-import type { Numbered } from "../../load/numbered.ts";
+import type { Numbered } from "../../load/messages.ts";
 import { Round, type Load } from "./round.ts";
 import type { OpenWorker } from "../../adapters/adapter.ts";
 

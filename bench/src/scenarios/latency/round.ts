@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Latencies } from "../../measure/histogram.ts";
 import { nowMs, type Metronome } from "../../measure/metronome.ts";
-import { Seen, type Numbered } from "../../load/numbered.ts";
+import { Seen, type Numbered } from "../../load/messages.ts";
 
 /** Messages at a fixed rate, and what their handlers do. */
 export interface Load {

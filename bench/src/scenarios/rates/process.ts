@@ -1,8 +1,8 @@
 import type { OpenWorker } from "../../adapters/adapter.ts";
 import { named, ratesSystems } from "../../adapters/registry.ts";
-import type { Numbered } from "../../load/numbered.ts";
+import type { Numbered } from "../../load/messages.ts";
 import { Metronome, nowMs } from "../../measure/metronome.ts";
-import { serve } from "../../processes/serve.ts";
+import { serve } from "../../runner/serve.ts";
 
 /** What the process used until now. */
 export interface Use {

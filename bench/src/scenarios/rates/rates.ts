@@ -1,14 +1,25 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { named, ratesSystems } from "../../adapters/registry.ts";
-import { closing } from "../../closing.ts";
+import { closing } from "../../runner/failure.ts";
 import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
-import { quotient } from "../../measure/quotient.ts";
-import { BenchOptionError, names } from "../../option.ts";
-import { Child } from "../../processes/child.ts";
+import { quotient } from "../../measure/statistics.ts";
+import {
+  BenchOptionError,
+  names,
+  integerOption,
+  integersOption,
+  namesOption,
+  onOrOffOption,
+  settingsOf,
+  type Declared,
+  type OptionsOf,
+  type SettingsOf,
+} from "../../runner/options.ts";
+import { Child } from "../../runner/child.ts";
 import { described } from "../../report/document.ts";
 import { micros, ms, ratio, spread, whole } from "../../report/format.ts";
 import type { Spread } from "../../report/results.ts";
-import { reportRows, type Column } from "../../report/rows-table.ts";
+import { reportRows, type Column } from "../../report/table.ts";
 import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import {
   emptyResults,
@@ -21,21 +32,12 @@ import {
   type CellResults,
   type FiguresRow,
   type SystemPlan,
-} from "../../scenario/cells.ts";
-import {
-  integerOption,
-  integersOption,
-  namesOption,
-  onOrOffOption,
-  settingsOf,
-  type Declared,
-  type OptionsOf,
-  type SettingsOf,
-} from "../../scenario/options.ts";
-import { runScenario, type Run, type RunHooks } from "../../scenario/run.ts";
-import type { Scenario, StepContext } from "../../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../../scenario/texts.ts";
-import { turned } from "../../scenario/turned.ts";
+  outcomeText,
+  repeatText,
+  turned,
+} from "../../runner/cells.ts";
+import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
+import type { Scenario, StepContext } from "../../runner/scenario.ts";
 import type { RatesMethods } from "./process.ts";
 
 const ratesSystemNames = ratesSystems.map(({ name }) => name);

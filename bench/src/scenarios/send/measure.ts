@@ -3,17 +3,16 @@ import type { OpenSender, SendSite } from "../../adapters/adapter.ts";
 import { senderNamed } from "../../adapters/registry.ts";
 import { openPool } from "../../adapters/support/pg-store.ts";
 import { createQueue } from "../../adapters/support/pgque-queue.ts";
-import { closing } from "../../closing.ts";
-import { openDatabase } from "../../database.ts";
-import { meanBytes, orders, type Order } from "../../load/order.ts";
+import { closing } from "../../runner/failure.ts";
+import { openDatabase } from "../../runner/server.ts";
+import { meanBytes, orders, type Order } from "../../load/messages.ts";
 import { saturate } from "../../load/saturate.ts";
-import { CpuUse } from "../../measure/cpu-use.ts";
+import { CpuUse, ServerCpu, type CpuClock } from "../../measure/processes.ts";
 import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
-import { ServerCpu, type CpuClock } from "../../measure/server-cpu.ts";
-import { walPosition } from "../../measure/wal-position.ts";
-import type { Cell } from "../../scenario/cells.ts";
-import { inTurn } from "../../scenario/in-turn.ts";
-import type { StepContext } from "../../scenario/scenario.ts";
+import { walPosition } from "../../measure/relations.ts";
+import type { Cell } from "../../runner/cells.ts";
+import { inTurn } from "../../runner/in-turn.ts";
+import type { StepContext } from "../../runner/scenario.ts";
 import type { SendPlan, SendSettings } from "./plan.ts";
 
 /** What was measured. Null: could not be. */

@@ -1,6 +1,6 @@
 import type { Group } from "../../adapters/adapter.ts";
 import { senderNames, senders } from "../../adapters/registry.ts";
-import type { SystemPlan } from "../../scenario/cells.ts";
+import { type SystemPlan, turned } from "../../runner/cells.ts";
 import {
   integerOption,
   integersOption,
@@ -8,8 +8,7 @@ import {
   settingsOf,
   type OptionsOf,
   type SettingsOf,
-} from "../../scenario/options.ts";
-import { turned } from "../../scenario/turned.ts";
+} from "../../runner/options.ts";
 
 const options = {
   /** How long each cell is measured. */

@@ -1,13 +1,18 @@
 import type { Group, Sender } from "../../adapters/adapter.ts";
 import { reference, senderNamed } from "../../adapters/registry.ts";
-import { cpuMs } from "../../report/cpu-ms.ts";
-import { disturbed } from "../../report/disturbed.ts";
+import { cpuMs, bytes, ratio, spread, whole } from "../../report/format.ts";
+import {
+  disturbed,
+  caveatsOf,
+  figureOf,
+  medians,
+  reporting,
+  type ScenarioReport,
+} from "../../report/scenario-report.ts";
 import { described, headed, prose, type TableBlock } from "../../report/document.ts";
-import { bytes, ratio, spread, whole } from "../../report/format.ts";
 import type { Spread } from "../../report/results.ts";
-import { reportRows, type Column } from "../../report/rows-table.ts";
-import { caveatsOf, figureOf, medians, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
-import { spreadOf } from "../../report/summary.ts";
+import { reportRows, type Column } from "../../report/table.ts";
+import { spreadOf } from "../../measure/statistics.ts";
 import {
   emptyResults,
   messagesPerCpuSecond,
@@ -17,19 +22,20 @@ import {
   type Cell,
   type CellResults,
   type FiguresRow,
-} from "../../scenario/cells.ts";
-import { runScenario, type Run, type RunHooks } from "../../scenario/run.ts";
-import type { Scenario } from "../../scenario/scenario.ts";
-import type { Target } from "../../scenario/target.ts";
-import { outcomeText, repeatText } from "../../scenario/texts.ts";
+  outcomeText,
+  repeatText,
+} from "../../runner/cells.ts";
+import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
+import type { Scenario } from "../../runner/scenario.ts";
 import {
+  type Target,
   outcomeLine,
   outcomeOf,
   targetColumns,
   verdictOf,
   withoutFigures,
   type TargetOutcome,
-} from "../../targets/outcome.ts";
+} from "../../runner/target.ts";
 import { measureSends, type SendFigures } from "./measure.ts";
 import {
   resolveSendSettings,

@@ -2,19 +2,16 @@ import type pg from "pg";
 import type { Receive, RunningSystem } from "../../adapters/adapter.ts";
 import { systemNamed } from "../../adapters/registry.ts";
 import { rowsIn } from "../../adapters/support/pg-store.ts";
-import { openDatabase } from "../../database.ts";
+import { openDatabase } from "../../runner/server.ts";
 import { Background } from "../../load/background.ts";
-import { receiveOnce } from "../../load/closed-loop.ts";
-import type { CallTimes } from "../../load/load.ts";
-import { randomPayloads } from "../../load/payload.ts";
+import { receiveOnce } from "../../load/load.ts";
+import type { CallTimes } from "../../load/saturate.ts";
+import { randomPayloads } from "../../load/messages.ts";
 import { saturate, timesOf, type Caller } from "../../load/saturate.ts";
 import { Tally } from "../../load/tally.ts";
-import { CpuUse } from "../../measure/cpu-use.ts";
-import { createPgstattuple, deadTuplesIn } from "../../measure/dead-tuples.ts";
-import { flushStatistics } from "../../measure/relations.ts";
-import { ServerCpu } from "../../measure/server-cpu.ts";
-import { walPosition } from "../../measure/wal-position.ts";
-import type { StepContext } from "../../scenario/scenario.ts";
+import { CpuUse, ServerCpu } from "../../measure/processes.ts";
+import { createPgstattuple, deadTuplesIn, flushStatistics, walPosition } from "../../measure/relations.ts";
+import type { StepContext } from "../../runner/scenario.ts";
 import type { ThroughputPlan, ThroughputSettings } from "./plan.ts";
 
 /** What was measured, the warm-up left out. Null: could not be. */

@@ -1,7 +1,7 @@
 import type { SqlFiles } from "../../adapters/adapter.ts";
 import { sqlFilesOf, type SqlFileOptions } from "../../adapters/support/sql-file.ts";
-import { payloadBytesMin } from "../../load/payload.ts";
-import type { SystemPlan } from "../../scenario/cells.ts";
+import { payloadBytesMin } from "../../load/messages.ts";
+import { type SystemPlan, turned } from "../../runner/cells.ts";
 import {
   integerOption,
   integersOption,
@@ -10,8 +10,7 @@ import {
   settingsOf,
   type OptionsOf,
   type SettingsOf,
-} from "../../scenario/options.ts";
-import { turned } from "../../scenario/turned.ts";
+} from "../../runner/options.ts";
 
 /**
  * Those that keep their messages in PostgreSQL, and whose consumers the harness can call for one batch after the other. A library's own

@@ -1,9 +1,8 @@
 import { systemNamed } from "../../adapters/registry.ts";
-import { cpuMs } from "../../report/cpu-ms.ts";
+import { cpuMs, bytes, ms, ratio, spread, whole } from "../../report/format.ts";
 import { described } from "../../report/document.ts";
-import { bytes, ms, ratio, spread, whole } from "../../report/format.ts";
 import type { Spread } from "../../report/results.ts";
-import { reportRows, type Column } from "../../report/rows-table.ts";
+import { reportRows, type Column } from "../../report/table.ts";
 import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import {
   emptyResults,
@@ -15,10 +14,11 @@ import {
   type Cell,
   type CellResults,
   type FiguresRow,
-} from "../../scenario/cells.ts";
-import { runScenario, type Run, type RunHooks } from "../../scenario/run.ts";
-import type { Scenario } from "../../scenario/scenario.ts";
-import { outcomeText, repeatText } from "../../scenario/texts.ts";
+  outcomeText,
+  repeatText,
+} from "../../runner/cells.ts";
+import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
+import type { Scenario } from "../../runner/scenario.ts";
 import { measureThroughput, type ThroughputFigures } from "./measure.ts";
 import {
   resolveThroughputSettings,

@@ -1,5 +1,6 @@
 import type { ChartData } from "../chart-data.ts";
 import { chart, type Chart } from "./chart.ts";
+
 import "./style.css";
 
 /** Two charts beside each other on a landscape page. */

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
 import { ratio, whole } from "../../../report/format.ts";
-import { atMost } from "../../../scenario/target.ts";
+import { atMost } from "../../../runner/target.ts";
 import { defineMicrobenchmark, type MicrobenchmarkContext } from "../microbenchmark.ts";
 import { finish, payload, segments, sendBatch, withQueue } from "../queue.ts";
 

@@ -1,10 +1,9 @@
 import type pg from "pg";
 import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
-import { closing } from "../../../closing.ts";
-import { quotient } from "../../../measure/quotient.ts";
+import { closing } from "../../../runner/failure.ts";
+import { quotient, spreadOf } from "../../../measure/statistics.ts";
 import { ratio } from "../../../report/format.ts";
-import { spreadOf } from "../../../report/summary.ts";
-import { turned } from "../../../scenario/turned.ts";
+import { turned } from "../../../runner/cells.ts";
 import { defineMicrobenchmark, type DeclaredValue } from "../microbenchmark.ts";
 import { openQueue, payload, payloadBytes, type QueueDatabase } from "../queue.ts";
 

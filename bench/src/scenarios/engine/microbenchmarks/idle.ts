@@ -1,7 +1,7 @@
 import { nextTransactionId } from "../../../horizons/oldest-holder.ts";
-import { walPosition } from "../../../measure/wal-position.ts";
+import { walPosition } from "../../../measure/relations.ts";
 import { whole } from "../../../report/format.ts";
-import { atMost } from "../../../scenario/target.ts";
+import { atMost } from "../../../runner/target.ts";
 import { defineMicrobenchmark } from "../microbenchmark.ts";
 import { finish, quietly, receive, sendBatch, withQueue } from "../queue.ts";
 

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { defineQueue, Pgque } from "@pgque/client";
 import { Worker } from "@pgque/worker";
 import { consumerName, queue as queueName } from "../../../adapters/support/pgque-queue.ts";
-import { dueOf } from "../../../load/payload.ts";
+import { dueOf } from "../../../load/messages.ts";
 import { Latencies } from "../../../measure/histogram.ts";
 import { ms, whole } from "../../../report/format.ts";
-import { atMost } from "../../../scenario/target.ts";
+import { atMost } from "../../../runner/target.ts";
 import { defineMicrobenchmark, timed, type MicrobenchmarkContext } from "../microbenchmark.ts";
 import { payload, withQueue } from "../queue.ts";
 

@@ -2,7 +2,7 @@ import type pg from "pg";
 import { consumerName } from "../../../adapters/support/pgque-queue.ts";
 import { Latencies, type LatencySummary } from "../../../measure/histogram.ts";
 import { bytes, ms, ratio, whole } from "../../../report/format.ts";
-import { atMost } from "../../../scenario/target.ts";
+import { atMost } from "../../../runner/target.ts";
 import { defineMicrobenchmark, medianRatio, timed, type MicrobenchmarkContext } from "../microbenchmark.ts";
 import { locksOf, receive, send, withQueue, type QueueDatabase } from "../queue.ts";
 

@@ -3,7 +3,7 @@ import type pg from "pg";
 import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
 import { Latencies } from "../../../measure/histogram.ts";
 import { ms, ratio, whole } from "../../../report/format.ts";
-import { atMost } from "../../../scenario/target.ts";
+import { atMost } from "../../../runner/target.ts";
 import { defineMicrobenchmark, medianRatio, timed, type MicrobenchmarkContext } from "../microbenchmark.ts";
 import { addQueue, finish, locksOf, segments, sendBatch, withQueue, type QueueDatabase } from "../queue.ts";
 

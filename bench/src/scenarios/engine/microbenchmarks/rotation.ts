@@ -1,11 +1,10 @@
 import type pg from "pg";
 import { Background } from "../../../load/background.ts";
-import type { Load } from "../../../load/load.ts";
-import { openLoop } from "../../../load/open-loop.ts";
+import { type Load, openLoop } from "../../../load/load.ts";
 import { Tally } from "../../../load/tally.ts";
 import { Latencies } from "../../../measure/histogram.ts";
 import { ms, whole } from "../../../report/format.ts";
-import { atMost } from "../../../scenario/target.ts";
+import { atMost } from "../../../runner/target.ts";
 import { defineMicrobenchmark, timed } from "../microbenchmark.ts";
 import { ack, payloadBytes, receive, send, withQueue, type QueueDatabase } from "../queue.ts";
 

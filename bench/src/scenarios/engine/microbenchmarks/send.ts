@@ -1,11 +1,10 @@
 import { rawInsert, rawTable } from "../../../adapters/controls.ts";
 import { queue } from "../../../adapters/support/pgque-queue.ts";
 import { saturate, timesOf, type Caller } from "../../../load/saturate.ts";
-import { CpuUse } from "../../../measure/cpu-use.ts";
-import { quotient } from "../../../measure/quotient.ts";
-import { ServerCpu } from "../../../measure/server-cpu.ts";
+import { CpuUse, ServerCpu } from "../../../measure/processes.ts";
+import { quotient } from "../../../measure/statistics.ts";
 import { micros, ratio, whole } from "../../../report/format.ts";
-import { atLeast } from "../../../scenario/target.ts";
+import { atLeast } from "../../../runner/target.ts";
 import { defineMicrobenchmark, Rate } from "../microbenchmark.ts";
 import { payload, payloadBytes, withQueue, type QueueDatabase } from "../queue.ts";
 

@@ -1,7 +1,7 @@
 import type pg from "pg";
 import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
 import { Latencies } from "../../../measure/histogram.ts";
-import { quotient } from "../../../measure/quotient.ts";
+import { quotient } from "../../../measure/statistics.ts";
 import { ms, ratio, whole } from "../../../report/format.ts";
 import { defineMicrobenchmark, medianRatio, timed, type MicrobenchmarkContext } from "../microbenchmark.ts";
 import { sendBatch, withQueue } from "../queue.ts";

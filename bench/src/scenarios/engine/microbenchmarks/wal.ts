@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type pg from "pg";
-import { walBytesOf } from "../../../measure/wal-position.ts";
+import { walBytesOf } from "../../../measure/relations.ts";
 import { whole } from "../../../report/format.ts";
-import { atMost } from "../../../scenario/target.ts";
+import { atMost } from "../../../runner/target.ts";
 import { defineMicrobenchmark, type MicrobenchmarkContext } from "../microbenchmark.ts";
 import { finish, payloadBytes, quietly, send, sendBatch, withQueue, type QueueDatabase } from "../queue.ts";
 

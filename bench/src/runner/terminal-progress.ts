@@ -1,7 +1,7 @@
 import { redact } from "@pgque/client/redact";
 import { MultiBar, Presets, type SingleBar } from "cli-progress";
 import { clock } from "../report/format.ts";
-import type { Progress } from "./progress.ts";
+import type { Progress } from "./scenario.ts";
 
 const barOptions = {
   format: "{bar} {left} left  {text}",

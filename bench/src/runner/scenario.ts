@@ -1,7 +1,7 @@
 import type { Document } from "../report/document.ts";
 import type { ResultsHead } from "../report/results.ts";
-import type { Server, ServerSettings } from "../server.ts";
-import type { CommonSettings } from "./common-settings.ts";
+import type { Server, ServerSettings } from "./server.ts";
+import type { CommonSettings } from "./options.ts";
 
 /** What the settings of every scenario have. */
 export interface ScenarioSettings extends ServerSettings, CommonSettings {
@@ -60,3 +60,16 @@ export interface Scenario<Options, Settings, Step, Measured, Results> {
   stepText(step: Step): string;
   measuredText(measured: Measured): string;
 }
+
+/** Told what happens while it happens. The run goes on without anyone listening. */
+export interface Progress {
+  /** Once. `head`: what is run, and where. */
+  begin(head: string, steps: number, stepSeconds: number): void;
+  stepStarted(text: string): void;
+  note(text: string): void;
+  stepDone(text: string): void;
+  /** Always, also after an error; nothing is drawn after it. */
+  end(): void;
+}
+
+export const silent: Progress = { begin() {}, stepStarted() {}, note() {}, stepDone() {}, end() {} };

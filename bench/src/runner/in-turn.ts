@@ -1,5 +1,4 @@
-import { closing } from "../closing.ts";
-import { whyNot } from "./not-run.ts";
+import { closing, whyNot } from "./failure.ts";
 
 /** How the cells of one load are measured in turn. */
 export interface Turns<Plan, Work, Figures> {

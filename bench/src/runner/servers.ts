@@ -1,17 +1,7 @@
-import { reasonOf } from "./not-run.ts";
-import { openServer, type Server } from "../server.ts";
+import { reasonOf } from "./failure.ts";
+import { openServer, type Server } from "./server.ts";
+import type { MajorRun } from "../report/results.ts";
 import type { ScenarioSettings } from "./scenario.ts";
-
-/** A major that was asked for among others, and what became of it. */
-export interface MajorRun {
-  major: number;
-  /** As in "17.10"; null when it could not be started. */
-  postgres: string | null;
-  /** What the server itself says of its settings. */
-  server: Record<string, string> | null;
-  /** Why it could not be started, and nothing was run on it. */
-  notRun: string | null;
-}
 
 /** The servers of a run. */
 export interface Servers {

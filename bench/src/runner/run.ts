@@ -1,18 +1,13 @@
-import { Failure } from "../failure.ts";
-import { withCommand } from "../report/closing.ts";
+import { Failure } from "./failure.ts";
+import { withCommand } from "../report/scenario-report.ts";
 import type { Document } from "../report/document.ts";
-import { reportFiles } from "../report/files.ts";
-import { makeFolder, resultsFolder, writeFolder } from "../report/folder.ts";
+import { reportFiles, makeFolder, resultsFolder, writeFolder } from "../report/files.ts";
 import { documentOfMajors } from "../report/majors-document.ts";
-import { measuredCode } from "../report/measured-code.ts";
-import { machine } from "../report/machine.ts";
-import { resultsVersion, type ResultsHead } from "../report/results.ts";
-import { postgresLine } from "../report/server-line.ts";
-import { turned } from "./turned.ts";
-import { silent, type Progress } from "./progress.ts";
-import type { Scenario, ScenarioResults, ScenarioSettings } from "./scenario.ts";
+import { measuredCode, machine, resultsVersion, type ResultsHead, postgresLine } from "../report/results.ts";
+import { turned } from "./cells.ts";
+import { silent, type Progress, type Scenario, type ScenarioResults, type ScenarioSettings } from "./scenario.ts";
 import { notRunText, openServers } from "./servers.ts";
-import type { Server } from "../server.ts";
+import type { Server } from "./server.ts";
 
 export interface RunHooks {
   /** Stops the run; what was measured until then is kept. */

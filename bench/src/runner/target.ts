@@ -1,7 +1,21 @@
-import type { Target } from "../scenario/target.ts";
 import { notMeasured, spread } from "../report/format.ts";
 import type { Spread } from "../report/results.ts";
-import type { Column } from "../report/rows-table.ts";
+import type { Column } from "../report/table.ts";
+
+/** What a value has to reach. */
+export interface Target {
+  /** As in "≥ 0.75". */
+  text: string;
+  met(value: number): boolean;
+}
+
+export function atLeast(bound: number, format: (value: number) => string): Target {
+  return { text: `≥ ${format(bound)}`, met: (value) => value >= bound };
+}
+
+export function atMost(bound: number, format: (value: number) => string): Target {
+  return { text: bound === 0 ? format(0) : `≤ ${format(bound)}`, met: (value) => value <= bound };
+}
 
 /** What was to be reached, and what came of it. */
 export interface TargetOutcome {

@@ -1,3 +1,22 @@
+import type { Spread } from "../report/results.ts";
+import type { MemorySample } from "../scenarios/drain/process.ts";
+
+/** Null when either is not known or there is nothing to divide by. */
+export function quotient(dividend: number | null, divisor: number | null): number | null {
+  return dividend === null || divisor === null || divisor === 0 ? null : dividend / divisor;
+}
+
+/** Over what was measured; null when nothing was. */
+export function spreadOf(values: (number | null | undefined)[]): Spread | null {
+  const sorted = values.filter((value) => value !== null && value !== undefined).sort((a, b) => a - b);
+  const [min, max] = [sorted[0], sorted.at(-1)];
+  if (min === undefined || max === undefined) return null;
+  const middle = sorted.length / 2;
+  const upper = sorted[Math.floor(middle)] ?? min;
+  const lower = sorted[Math.ceil(middle) - 1] ?? min;
+  return { median: (lower + upper) / 2, min, max };
+}
+
 /** How fast something grows: the slope, and the range that it is in with a probability of 95 %. */
 export interface Slope {
   median: number;
@@ -33,4 +52,24 @@ export function theilSen(points: [x: number, y: number][]): Slope | null {
   const [low, high] = [Math.floor(slopes.length / 2 - half), Math.ceil(slopes.length / 2 + half)];
   const [min, median, max] = [slopes[low], slopes[Math.floor(slopes.length / 2)], slopes[high]];
   return min === undefined || median === undefined || max === undefined ? null : { median, min, max };
+}
+
+/** What became of a process's memory while it drained. */
+export interface Growth {
+  rssBytesPerMessage: Slope | null;
+  heapBytesPerMessage: Slope | null;
+  verdict: GrowthVerdict;
+  samples: MemorySample[];
+}
+
+/** Whatever is kept of every message, a pointer to it is. */
+export const pointerBytes = 8;
+
+/** Judged by heap and RSS, each of which may grow by less than a pointer a message. */
+export function growthOf(samples: MemorySample[]): Growth {
+  const counted = afterWarmUp(samples);
+  const rss = theilSen(counted.map(({ handled, rssBytes }) => [handled, rssBytes]));
+  const heap = theilSen(counted.map(({ handled, heapBytes }) => [handled, heapBytes]));
+  const verdict = growthVerdict([rss, heap].map((slope) => ({ slope, limit: pointerBytes })));
+  return { rssBytesPerMessage: rss, heapBytesPerMessage: heap, verdict, samples };
 }

@@ -1,12 +1,9 @@
-import { turned } from "./turned.ts";
-import { whyNot } from "./not-run.ts";
-import { quotient } from "../measure/quotient.ts";
-import { samplesCsv } from "../report/csv.ts";
-import { reportedSettings } from "../report/reported-settings.ts";
-import type { ReportedSettings, ResultsHead, Spread } from "../report/results.ts";
-import type { MeasuredRow } from "../report/rows-table.ts";
-import { spreadOf } from "../report/summary.ts";
-import type { Server, ServerSettings } from "../server.ts";
+import { whyNot } from "./failure.ts";
+import { quotient, spreadOf } from "../measure/statistics.ts";
+import { samplesCsv } from "../report/files.ts";
+import { reportedSettings, type ReportedSettings, type ResultsHead, type Spread } from "../report/results.ts";
+import type { MeasuredRow } from "../report/table.ts";
+import type { Server, ServerSettings } from "./server.ts";
 import type { StepContext } from "./scenario.ts";
 
 /** A cell that was planned: its figures, or why there are none. */
@@ -144,4 +141,22 @@ export async function measuredCell<Plan, Figures, Settings>(
     signal.throwIfAborted();
     return { ...cell, ...whyNot(error) };
   }
+}
+
+/** Nothing for the first. */
+export const repeatText = (repeat: number): string => (repeat > 1 ? `, repeat ${repeat}` : "");
+
+/** The figures of a cell in a few words, or why there are none. */
+export function outcomeText<Figures>(
+  { figures, notRun, error }: { figures: Figures | null; notRun: string | null; error: string | null },
+  text: (figures: Figures) => string,
+): string {
+  if (figures !== null) return text(figures);
+  return notRun === null ? `error: ${error}` : `not run, because ${notRun}`;
+}
+
+/** The same in a circle from another one on: who comes first changes from repeat to repeat. */
+export function turned<T>(all: T[], by: number): T[] {
+  const first = all.length === 0 ? 0 : by % all.length;
+  return [...all.slice(first), ...all.slice(0, first)];
 }
