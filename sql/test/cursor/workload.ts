@@ -104,17 +104,20 @@ async function receiveAndAck(client: pg.Client, queue: string, consumer: string,
   return rows.map((row) => row.payload as string);
 }
 
-/** Receives and acks in random sizes; some batches stay open for a while. Returns when told to and nothing is left. */
+/**
+ * Receives and acks in random sizes, in two calls or in one; some batches stay open for a while. Returns when told to and nothing is left.
+ */
 export async function consume(task: Task, consumer: string): Promise<void> {
   const { client, queue, ledger, random } = task;
+  let finished: string[] = [];
   for (;;) {
     const over = task.until();
     const max = random() < 0.1 ? 1000 : 1 + Math.floor(random() * 100);
-    const { rows } = await client.query("select batch_id, payload from pgque.receive($1, $2, $3)", [
-      queue,
-      consumer,
-      max,
-    ]);
+    const { rows } = await client.query(
+      "select batch_id, payload from pgque.next_messages($1, $2, $3, max_messages => $4)",
+      [queue, consumer, finished, max],
+    );
+    finished = [];
     if (rows.length === 0) {
       if (over) return;
       await pause(random() * 10);
@@ -126,6 +129,7 @@ export async function consume(task: Task, consumer: string): Promise<void> {
       rows.map((row) => row.payload as string),
     );
     if (random() < 0.05) await pause(random() * 500);
-    await client.query("select pgque.ack($1)", [rows[0].batch_id]);
+    if (random() < 0.5) finished = [rows[0].batch_id];
+    else await client.query("select pgque.ack($1)", [rows[0].batch_id]);
   }
 }

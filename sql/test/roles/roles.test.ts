@@ -68,6 +68,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     receivers,
     "receive('q', 'c')",
     "receive_messages('q', 'c')",
+    "next_messages('q', 'c', array[:batch]::bigint[])",
     "receive_1('c', null, 1, '1 s', null, false)",
     "receive_coop('q', 'c', 'w')",
     "ack(:batch)",
