@@ -22,25 +22,37 @@ const left = async (): Promise<number> =>
   (await admin.query<{ n: number }>("select count(*)::int as n from pgque.dead_letter")).rows[0]?.n ?? 0;
 const sent = async (): Promise<number> => (await client.consumers.list("q")).reduce((sum, { depth }) => sum + depth, 0);
 
+interface HeldUp {
+  running: Running;
+  /** The session that waits. */
+  pid: number;
+  letGo: () => Promise<unknown>;
+}
+
 /** Holds the dead letter that stands there, so that the step with it waits; runs the command until it does. */
-async function heldUp(at: number, ...args: string[]): Promise<{ running: Running; letGo: () => Promise<unknown> }> {
+async function heldUp(at: number, ...args: string[]): Promise<HeldUp> {
   await admin.query("begin");
   await admin.query("select from pgque.dead_letter where message_id = $1 for update", [at]);
+  const { rows: holders } = await admin.query<{ pid: number }>("select pg_backend_pid() as pid");
   const running = start("dlq", ...args);
   let ended: unknown;
-  let seen: unknown;
   void running.ended.then((end) => (ended = end));
+  let seen: { pid: number; waits: boolean }[] = [];
+  let waiting: { pid: number } | undefined;
   await until(async () => {
-    const { rows } = await client.pool.query(
-      "select pid, wait_event_type, query from pg_stat_activity where datname = current_database() and application_name = 'pgque'",
+    const { rows } = await client.pool.query<(typeof seen)[number]>(
+      `select pid, wait_event_type, wait_event, query, $1 = any (pg_blocking_pids(pid)) as waits
+         from pg_stat_activity where datname = current_database() and application_name = 'pgque'`,
+      [holders[0]?.pid],
     );
     if (ended !== undefined) throw new Error(`it ended before it waited: ${JSON.stringify(ended)}`);
     seen = rows;
-    return rows.filter((row) => row.wait_event_type === "Lock").length === 1;
-  }, "it waits for the lock").catch((error: unknown) => {
+    waiting = rows.find(({ waits }) => waits);
+    return waiting !== undefined;
+  }, "it waits for the dead letter").catch((error: unknown) => {
     throw new Error(`seen last: ${JSON.stringify(seen)}`, { cause: error });
   });
-  return { running, letGo: () => admin.query("rollback") };
+  return { running, pid: waiting?.pid ?? 0, letGo: () => admin.query("rollback") };
 }
 
 test.each([
@@ -69,10 +81,8 @@ test("a program is told how many, too, and by SIGTERM it ends with that one's co
 });
 
 test("a connection that breaks in the middle leaves open what became of one step alone", async () => {
-  const { running, letGo } = await heldUp(1500, "redrive", "q", "--all");
-  await client.pool.query(
-    "select pg_terminate_backend(pid) from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'pgque'",
-  );
+  const { running, pid, letGo } = await heldUp(1500, "redrive", "q", "--all");
+  await client.pool.query("select pg_terminate_backend($1)", [pid]);
   expect(await running.ended).toMatchObject({
     code: 1,
     out: "",
