@@ -13,6 +13,9 @@ export interface DatabaseFlags {
 
 const environment = ["PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
 
+/** The variables that name a database. */
+export const databaseVariables = ["DATABASE_URL", ...environment];
+
 export const databaseUrlOption = flag(
   "--database-url <url>",
   "the database (default: DATABASE_URL, else the PG* variables)",

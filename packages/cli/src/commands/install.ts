@@ -1,7 +1,7 @@
 import type { Plan } from "@pgque/sql";
 import type { Client } from "pg";
 import { command, type Flags } from "../command.ts";
-import { placeOf, withClient } from "../connection.ts";
+import { configOption, placeOf, schemaOption, withClient } from "../connection.ts";
 import { flag } from "../options.ts";
 import { printLine } from "../output/print.ts";
 import { counted } from "../output/text.ts";
@@ -54,6 +54,23 @@ Examples:
       await requireOlderOrSame(client, flags.schema);
       await install(client, flags);
     }),
+});
+
+export const sqlCommand = command("sql", {
+  description: "Print what install does as a script, for a DBA or a migration tool.",
+  help: `
+Connects to nothing. The script is one transaction. It fails where Pgque is installed already.
+
+Examples:
+  pgque sql > migrations/0042_pgque.sql
+  pgque sql --schema queues | psql`,
+  options: [schemaOption, configOption],
+  json: false,
+  database: false,
+  async run({ schema }: { schema: string }) {
+    const { script } = await import("@pgque/sql");
+    process.stdout.write(script(schema));
+  },
 });
 
 async function install(client: Client, flags: DryFlags): Promise<void> {

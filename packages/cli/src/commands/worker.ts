@@ -2,6 +2,7 @@ import { command } from "../command.ts";
 import { connectionConfig, type DatabaseFlags } from "../connection.ts";
 import { flag, port } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
+import { counted } from "../output/text.ts";
 import { stopSignals } from "../signals.ts";
 import type { LoadedTask } from "../worker/load-tasks.ts";
 import { type LogFlags, logFormats, logLevels, workerLog } from "../worker/log.ts";
@@ -108,7 +109,7 @@ Examples:
     const make = async (): Promise<Fleet> => Fleet.of(await tasksOf(folder, flags), config, flags.schema, log);
     if (!flags.watch) {
       const fleet = await make();
-      return flags.once ? once(fleet, log) : run(fleet, flags, log);
+      return flags.once ? runOnce(fleet, log) : run(fleet, flags, log);
     }
     const { freshImports, watchFolder } = await import("../worker/reload.ts");
     const forget = freshImports(folder);
@@ -123,9 +124,29 @@ Examples:
   },
 });
 
-async function once(fleet: Fleet, log: Logger): Promise<void> {
-  const { runOnce } = await import("../worker/once.ts");
-  await runOnce(fleet, stopSignals(), log);
+/**
+ * Drains the queues and logs the outcomes. Retries are left for later.
+ *
+ * @throws Error when a message became a dead letter, or when it was stopped before all was done
+ */
+async function runOnce(fleet: Fleet, log: Logger): Promise<void> {
+  const { first, second } = stopSignals();
+  const stop = new AbortController();
+  void first.then(() => stop.abort());
+  void second.then(() => fleet.force());
+  try {
+    const summary = await fleet.drain(stop.signal);
+    log.info("drained", summary);
+    if (summary.dead > 0) {
+      throw new Error(
+        `${counted(summary.dead, "message")} failed for good and ${summary.dead === 1 ? "is a dead letter" : "are dead letters"}. ` +
+          "pgque dlq list QUEUE shows why, pgque dlq redrive QUEUE sends them again",
+      );
+    }
+    if (stop.signal.aborted) throw new Error("stopped before the queues were drained: open messages were released");
+  } finally {
+    await fleet.stop();
+  }
 }
 
 /** Runs a fleet until told to stop. `watch`: has others run in its place. */

@@ -1,9 +1,7 @@
 import { type Command, InvalidArgumentError, type Option } from "commander";
+import { databaseVariables } from "../connection.ts";
 import { UsageError } from "../output/failure.ts";
 import type { PgqueConfig } from "./config.ts";
-
-/** Variables that name a database; one that is set counts for more than the file. */
-const databaseVariables = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
 
 /** What every command takes from the file. The other keys are the worker's: a consumer that is set for it must not be the one that is purged. */
 const everyCommands = new Set(["databaseUrl", "schema"]);
@@ -31,6 +29,7 @@ export async function applyConfig(command: Command, file: string | undefined): P
 }
 
 function isSet(command: Command, key: string): boolean {
+  // one that is set counts for more than the file
   if (key === "databaseUrl" && databaseVariables.some((name) => process.env[name])) return true;
   const source = command.getOptionValueSource(key);
   return source !== undefined && source !== "default";

@@ -1,5 +1,4 @@
-import { access } from "node:fs/promises";
-import path from "node:path";
+import { existsSync } from "node:fs";
 import { inspect } from "node:util";
 import { UsageError } from "../output/failure.ts";
 import { importFile } from "../worker/import-file.ts";
@@ -34,9 +33,9 @@ const names = ["pgque.config.ts", "pgque.config.mts", "pgque.config.js", "pgque.
  * @throws UsageError when what it exports is no configuration; Error when it does not load
  */
 export async function loadConfig(file: string | undefined): Promise<LoadedConfig | undefined> {
-  const found = file ?? (await firstThere(names));
+  const found = file ?? names.find((name) => existsSync(name));
   if (found === undefined) return undefined;
-  if (!(await isThere(found)))
+  if (!existsSync(found))
     throw new UsageError(`expected a configuration at ${JSON.stringify(found)}, found: nothing there`);
   const exported = await importFile(found);
   if (typeof exported !== "object" || exported === null || Array.isArray(exported)) {
@@ -63,16 +62,4 @@ function check(file: string, key: string, value: unknown, distance: (a: string, 
   if (wanted === "strings" && (isText(value) || (Array.isArray(value) && value.every(isText)))) return;
   const what = wanted === "strings" ? "a string or an array of strings" : `a ${wanted}`;
   throw new UsageError(`${file}: expected \`${key}\` to be ${what}, got: ${inspect(value, { depth: 0 })}`);
-}
-
-async function firstThere(candidates: readonly string[]): Promise<string | undefined> {
-  for (const name of candidates) if (await isThere(path.resolve(name))) return name;
-  return undefined;
-}
-
-function isThere(file: string): Promise<boolean> {
-  return access(file).then(
-    () => true,
-    () => false,
-  );
 }

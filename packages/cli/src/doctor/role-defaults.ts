@@ -33,7 +33,7 @@ export const roleDefaultsCheck: Check = {
 };
 
 /** What is wrong with one of them. */
-export function roleDefaultFinding({ role, database, name, value }: Default): Finding[] {
+function roleDefaultFinding({ role, database, name, value }: Default): Finding[] {
   const why = whys[name]?.(value);
   if (why === undefined) return [];
   const whose =

@@ -2,21 +2,16 @@ import { InvalidArgumentError } from "commander";
 import type { FlagSpec } from "../option-flags.ts";
 import { UsageError } from "../output/failure.ts";
 
-/** A text that is not JSON. */
-export class NotJsonText extends Error {
-  override readonly name = "NotJsonText";
-}
-
 /**
  * The value of a JSON text. A number that JavaScript cannot hold, an id of twenty digits say, stays as it was written and is sent so.
  *
- * @throws NotJsonText
+ * @throws Error when it is not JSON
  */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text, exactNumber);
   } catch (cause) {
-    throw new NotJsonText(`${shown(text)}, which is not JSON`, { cause });
+    throw new Error(`${shown(text)}, which is not JSON`, { cause });
   }
 }
 

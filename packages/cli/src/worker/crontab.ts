@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import type { CrontabEntry } from "@pgque/worker";
 import { UsageError } from "../output/failure.ts";
-import type { LoadedTask } from "./load-tasks.ts";
+import { type LoadedTask, notServed } from "./load-tasks.ts";
 
 /**
  * The tasks, with the schedules of a crontab for their workers to set. Where several serve one queue the first does.
@@ -42,9 +42,6 @@ function ownerOf({ line, name, queue }: CrontabEntry, tasks: readonly LoadedTask
     );
   }
   const owner = tasks.find((task) => task.queue.name === queue);
-  if (owner !== undefined) return owner;
-  const served = [...new Set(tasks.map((task) => JSON.stringify(task.queue.name)))].join(", ");
-  throw new UsageError(
-    `expected line ${line} of ${file} to name a queue that a task serves, got: ${JSON.stringify(queue)}; served: ${served}`,
-  );
+  if (owner === undefined) throw notServed(`line ${line} of ${file}`, queue, tasks);
+  return owner;
 }

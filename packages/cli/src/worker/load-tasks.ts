@@ -51,9 +51,14 @@ export async function loadTasks(folder: string, defaults: WorkerOptions = {}): P
 export function tasksFor(tasks: readonly LoadedTask[], queues: readonly string[]): LoadedTask[] {
   const missing = queues.find((name) => !tasks.some(({ queue }) => queue.name === name));
   if (missing === undefined) return tasks.filter(({ queue }) => queues.includes(queue.name));
-  const served = [...new Set(tasks.map(({ queue }) => JSON.stringify(queue.name)))].join(", ");
-  throw new UsageError(
-    `expected --queue to name a queue that a task serves, got: ${JSON.stringify(missing)}; served: ${served}`,
+  throw notServed("--queue", missing, tasks);
+}
+
+/** @param what it is that names a queue */
+export function notServed(what: string, queue: string, tasks: readonly LoadedTask[]): UsageError {
+  const served = [...new Set(tasks.map((task) => JSON.stringify(task.queue.name)))].join(", ");
+  return new UsageError(
+    `expected ${what} to name a queue that a task serves, got: ${JSON.stringify(queue)}; served: ${served}`,
   );
 }
 
