@@ -130,7 +130,7 @@ begin
   perform require_same_cluster(), check_max_messages(max_messages, 100000);
   execute render($sql$
     with chosen as (
-      select d.id, c.id as consumer_id
+      select d.id
         from {schema}.dead_letter d
         join {schema}.consumer c on c.queue_id = ${queue} and c.name = d.consumer
        where ${of_queue}
@@ -140,11 +140,13 @@ begin
          for update of d
     ),
     taken as (
-      delete from {schema}.dead_letter d using chosen where d.id = chosen.id returning d.*, chosen.consumer_id
+      -- by an array, not a join: after a vacuum that found the table empty, a join would read all of it for each row
+      delete from {schema}.dead_letter d where d.id = any (array(select id from chosen)) returning d.*
     ),
     sent as (
       insert into {schema}.message_${queue}_${segment} (seq, id, created_at, consumer_id, attempt, lane, key, type, payload, headers)
-      select nextval('{schema}.message_seq_${queue}'), t.message_id, t.created_at, t.consumer_id, 1,
+      select nextval('{schema}.message_seq_${queue}'), t.message_id, t.created_at,
+             (select c.id from {schema}.consumer c where c.queue_id = ${queue} and c.name = t.consumer), 1,
              coalesce({schema}.lane_of_key(t.key, (select lanes from {schema}.queue where id = ${queue})), t.lane), t.key, t.type, t.payload, t.headers
         from taken t
        order by t.id
@@ -197,7 +199,8 @@ begin
     with chosen as (
       select d.id from {schema}.dead_letter d where %s and %s order by d.queue_id, d.id limit $7 for update
     )
-    delete from {schema}.dead_letter d using chosen where d.id = chosen.id
+    -- as in redrive
+    delete from {schema}.dead_letter d where d.id = any (array(select id from chosen))
   $sql$), dead_letter_queue(require_queue(queue), ids), dead_letter_filter(ids, consumer, type_name, reason_like, died_after, died_before))
     using ids, consumer, type_name, reason_like, died_after, died_before, max_messages;
   get diagnostics purged = row_count;
