@@ -1,10 +1,10 @@
 import { InvalidArgumentError, Option } from "commander";
+import { duration, showDuration } from "./output/duration.ts";
 
 interface FlagDetails<Value> {
+  /** Default: by what stands for the value, `<n>` or `<duration>`; else it is a text. */
   read?: (text: string, before: Value) => Value;
   default?: Value;
-  /** The default as help shows it. */
-  shown?: string;
   choices?: readonly string[];
   /** It may be in the environment, as PGQUE_ and its name. */
   env?: boolean;
@@ -12,11 +12,14 @@ interface FlagDetails<Value> {
 
 /** An option of a command. */
 export function flag<Value>(flags: string, help: string, details: FlagDetails<Value> = {}): Option {
-  const { read, choices, env, default: value, shown } = details;
+  const { read, choices, env, default: value } = details;
   const made = new Option(flags, help);
+  const isDuration = flags.endsWith("<duration>");
   if (read !== undefined) made.argParser(read);
+  else if (isDuration) made.argParser(duration);
+  else if (flags.endsWith("<n>")) made.argParser(integer);
   if (choices !== undefined) made.choices(choices);
-  if (value !== undefined) made.default(value, shown);
+  if (value !== undefined) made.default(value, isDuration ? showDuration(Number(value)) : undefined);
   return env ? inEnvironment(made) : made;
 }
 

@@ -2,8 +2,8 @@ import path from "node:path";
 import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
 import { Command } from "commander";
 import { Client } from "pg";
-import { connectionConfig } from "../connection.ts";
-import { numbers } from "../options.ts";
+import { connectionConfig, databaseVariables } from "../connection.ts";
+import { given, numbers } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
 import { printLine } from "../output/print.ts";
 import { exitCodeOf, stopSignals } from "../signals.ts";
@@ -74,21 +74,19 @@ function refuseMisplaced(scenario: Command): void {
 /** Flags have the names of options, but where one without its unit, or without the word file, reads better. */
 function optionsOf(flags: CommonFlags): object {
   const { duration, baseline, results, postgres, json: _output, databaseUrl: _url, ...same } = flags;
-  const url = databaseUrlOf(flags);
-  return {
+  return given({
     ...same,
-    ...(results === undefined ? {} : { resultsFolder: results }),
-    ...(postgres === undefined ? {} : { postgresMajors: postgres }),
-    ...(url === undefined ? {} : { databaseUrl: url }),
-    ...(duration === undefined ? {} : { durationSeconds: duration }),
-    ...(baseline === undefined ? {} : { baselineFile: baseline }),
-  };
+    resultsFolder: results,
+    postgresMajors: postgres,
+    databaseUrl: databaseUrlOf(flags),
+    durationSeconds: duration,
+    baselineFile: baseline,
+  });
 }
 
 /** Undefined: an embedded server. */
 function databaseUrlOf(flags: { databaseUrl?: string }): string | undefined {
-  const variables = ["DATABASE_URL", "PGHOST", "PGPORT", "PGUSER", "PGDATABASE"];
-  if (![flags.databaseUrl, ...variables.map((name) => process.env[name])].some(Boolean)) return undefined;
+  if (![flags.databaseUrl, ...databaseVariables.map((name) => process.env[name])].some(Boolean)) return undefined;
   const config = connectionConfig(flags);
   if (config.connectionString && URL.canParse(config.connectionString)) return config.connectionString;
   // The PG* variables: the benchmark needs a URL, to put the names of its own databases into it.

@@ -2,7 +2,7 @@ import type { DeadLetter, DeadLetterFilter, Pgque } from "@pgque/client";
 import { deadLetterOptions } from "@pgque/client/options";
 import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { OptionFlags } from "../option-flags.ts";
-import { flag, given, id, idMax, ids, integer } from "../options.ts";
+import { flag, given, id, idMax, ids } from "../options.ts";
 import { confirm } from "../output/confirm.ts";
 import { timeOrAge } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
@@ -59,7 +59,7 @@ Examples:
   pgque dlq list orders --json | jq '.[] | {id, reason, payload}'`,
   options: [
     ...filter.options(),
-    flag("--limit <n>", "at most so many, up to 1000 (default: 20)", { read: integer }),
+    flag("--limit <n>", "at most so many, up to 1000 (default: 20)"),
     flag("--after <id>", "go on behind this one, the last of the page before", { read: id }),
   ],
   async run({ deadLetters }, queue: string, flags: Flags & { limit?: number; after?: string }) {
@@ -115,7 +115,7 @@ Examples:
   pgque dlq redrive orders --id 17,18
   pgque dlq redrive orders --consumer billing --reason timeout --limit 100
   pgque dlq redrive orders --all`,
-  options: [...scopeOptions, flag("--limit <n>", "at most so many, the oldest first", { read: integer })],
+  options: [...scopeOptions, flag("--limit <n>", "at most so many, the oldest first")],
   async run(pgque, queue: string, flags: ScopeFlags & { limit?: number }) {
     const { limit = Number.POSITIVE_INFINITY } = flags;
     checkScope(flags, "redrive");

@@ -1,7 +1,6 @@
 import { command, type Flags } from "../command.ts";
 import { connect, connectionConfig, withClient } from "../connection.ts";
 import { flag } from "../options.ts";
-import { duration } from "../output/duration.ts";
 import { printLine } from "../output/print.ts";
 
 interface DoctorFlags extends Flags {
@@ -30,15 +29,9 @@ Examples:
   pgque doctor --json | jq '.checks[] | select(.severity != "ok")'`,
   options: [
     flag("--older-than <duration>", "a transaction that holds the horizon for so long is a warning", {
-      read: duration,
       default: 60_000,
-      shown: "1m",
     }),
-    flag("--lag <duration>", "messages that wait for so long are a warning", {
-      read: duration,
-      default: 600_000,
-      shown: "10m",
-    }),
+    flag("--lag <duration>", "messages that wait for so long are a warning", { default: 600_000 }),
     flag("--strict", "exit with 1 for warnings too"),
   ],
   json: "print JSON",

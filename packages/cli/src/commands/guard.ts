@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import { command } from "../command.ts";
 import { connectionConfig, databaseUrlOption } from "../connection.ts";
 import { flag } from "../options.ts";
-import { duration, interval } from "../output/duration.ts";
+import { interval } from "../output/duration.ts";
 import { lineLogger } from "../output/log.ts";
 import { UsageError } from "../output/failure.ts";
 import { stopRequested } from "../signals.ts";
@@ -60,13 +60,9 @@ Examples:
   options: [
     databaseUrlOption,
     flag("--follower <url>", "a standby to watch too (repeatable)", repeatable),
-    flag("--older-than <duration>", "how long a transaction may hold the horizon", {
-      read: duration,
-      default: 300_000,
-      shown: "5m",
-    }),
-    flag("--interval <duration>", "how often to look", { read: interval, default: 5000, shown: "5s" }),
-    flag("--grace <duration>", "between a cancel and a terminate", { read: duration, default: 10_000, shown: "10s" }),
+    flag("--older-than <duration>", "how long a transaction may hold the horizon", { default: 300_000 }),
+    flag("--interval <duration>", "how often to look", { read: interval, default: 5000 }),
+    flag("--grace <duration>", "between a cancel and a terminate", { default: 10_000 }),
     flag("--cancel", "cancel the statement of what is too old"),
     flag("--terminate", "cancel, then end the session"),
     flag("--allow-user <name>", "leave this role alone (repeatable)", repeatable),

@@ -4,7 +4,7 @@ import { InvalidArgumentError } from "commander";
 import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { headerFlag, payloadOf } from "../input/json.ts";
 import { OptionFlags } from "../option-flags.ts";
-import { flag, integer } from "../options.ts";
+import { flag } from "../options.ts";
 import { confirm } from "../output/confirm.ts";
 import { time } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
@@ -102,7 +102,7 @@ Examples:
   pgque schedule next
   pgque schedule next nightly --count 30`,
   arguments: [["[schedule]", "only of this schedule"]],
-  options: [flag("--count <n>", "so many times (default: 5)", { read: integer })],
+  options: [flag("--count <n>", "so many times (default: 5)")],
   async run({ schedules }, name: string | undefined, flags: Flags & { count?: number }) {
     const { count = 5 } = flags;
     const found = await schedules.list();

@@ -5,7 +5,7 @@ import { withPgque } from "../database.ts";
 import { headerFlag, payloadOf } from "../input/json.ts";
 import type { InputFlags } from "../input/send-input.ts";
 import { OptionFlags } from "../option-flags.ts";
-import { flag, integer } from "../options.ts";
+import { flag } from "../options.ts";
 import { duration, time } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { printResult } from "../output/print.ts";
@@ -39,7 +39,7 @@ Examples:
   arguments: [["[payload]", "one message, as JSON; without: JSON lines"]],
   options: [
     flag("--file <file>", "JSON lines, one message each; - is standard input"),
-    flag("--from-line <n>", "first line of the input to send (default: 1)", { read: integer }),
+    flag("--from-line <n>", "first line of the input to send (default: 1)"),
     ...options.options(),
   ],
   run: (queue: string, payload: string | undefined, flags: InputFlags) =>

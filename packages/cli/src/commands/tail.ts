@@ -1,6 +1,6 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { clientCommand, type Flags } from "../command.ts";
-import { flag, integer, jsonLines } from "../options.ts";
+import { flag, jsonLines } from "../options.ts";
 import { interval } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { printMessages, type ShownMessage } from "../output/message.ts";
@@ -31,7 +31,7 @@ Examples:
   pgque tail -f -n 0 orders --json | jq .payload.orderId`,
   options: [
     flag("-f, --follow", "print new messages as they are sent"),
-    flag("-n, --lines <n>", `how many of the last messages, up to ${most} (default: 10)`, { read: integer }),
+    flag("-n, --lines <n>", `how many of the last messages, up to ${most} (default: 10)`),
     flag("--type <type>", "only messages of this type"),
     flag("--interval <duration>", "poll interval while nothing is sent (default: 500ms)", { read: interval }),
   ],

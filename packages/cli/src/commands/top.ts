@@ -48,8 +48,8 @@ Examples:
   pgque top --once
   pgque top --json --interval 10s | jq -c '.lines[] | select(.lagMs > 60000)'`,
   options: [
-    flag("--interval <duration>", "between two looks", { read: interval, default: 2000, shown: "2s" }),
-    flag("--timeout <duration>", "give up a look after", { read: interval, default: 10_000, shown: "10s" }),
+    flag("--interval <duration>", "between two looks", { read: interval, default: 2000 }),
+    flag("--timeout <duration>", "give up a look after", { read: interval, default: 10_000 }),
     flag("--sort <column>", "sort by it", { choices: Object.keys(sortKeys), default: "depth" }),
     flag("--once", "print one snapshot"),
   ],
