@@ -6,7 +6,6 @@ import { Schedules } from "./admin/schedules.ts";
 import { consumerOptions, type SubscribeOptions } from "./admin/subscribe-options.ts";
 import type { Connection } from "./connection/connection.ts";
 import * as consumers from "./queries/consumers.ts";
-import * as upkeep from "./queries/runtime.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
 import { ensureConsumer, ensureQueue } from "./queue/ensure.ts";
 import { ensureOptions, type Ensured, type EnsureOptions, type Subscribed } from "./queue/ensured.ts";
@@ -306,6 +305,6 @@ export class Operations {
   async maintain(queue?: QueueRef, options: CallOptions = {}): Promise<number> {
     refuse("maintain", callProblems(options));
     const queueName = queue === undefined ? null : queueOf("maintain", queue).name;
-    return upkeep.maintain(this.#db, queueName, options.signal);
+    return this.#db.count("maintain", { queue: queueName }, { ...options, queue: queueName, idempotent: true });
   }
 }

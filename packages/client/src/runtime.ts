@@ -106,7 +106,7 @@ export class Runtime {
    */
   async holdSession(session: string): Promise<boolean> {
     refuse("holdSession", [text("session", session)]);
-    return queries.holdSession(this.#db, session);
+    return this.#db.flag("hold_session", { session });
   }
 
   /**
@@ -121,7 +121,8 @@ export class Runtime {
    * session.release(true);
    */
   async raiseIdleFlag(queue: QueueRef): Promise<boolean> {
-    return queries.raiseIdleFlag(this.#db, queueOf("raiseIdleFlag", queue).name);
+    const { name } = queueOf("raiseIdleFlag", queue);
+    return this.#db.flag("raise_idle_flag", { queue: name }, { queue: name });
   }
 
   /**
@@ -131,7 +132,8 @@ export class Runtime {
    * await pgque.on(tx).runtime.lowerIdleFlag(orders);
    */
   async lowerIdleFlag(queue: QueueRef): Promise<boolean> {
-    return queries.lowerIdleFlag(this.#db, queueOf("lowerIdleFlag", queue).name);
+    const { name } = queueOf("lowerIdleFlag", queue);
+    return this.#db.flag("lower_idle_flag", { queue: name }, { queue: name });
   }
 
   /**
@@ -141,7 +143,8 @@ export class Runtime {
    * const soon = await pgque.runtime.hasOpenSenders(orders);
    */
   async hasOpenSenders(queue: QueueRef): Promise<boolean> {
-    return queries.hasOpenSenders(this.#db, queueOf("hasOpenSenders", queue).name);
+    const { name } = queueOf("hasOpenSenders", queue);
+    return this.#db.flag("has_open_senders", { queue: name }, { queue: name });
   }
 
   /**
@@ -164,7 +167,7 @@ export class Runtime {
    */
   async deliverDue(options: CallOptions = {}): Promise<number> {
     refuse("deliverDue", callProblems(options));
-    return queries.deliverDue(this.#db, options.signal);
+    return this.#db.count("deliver_due", {}, { ...options, idempotent: true });
   }
 
   /**
@@ -189,7 +192,8 @@ export class Runtime {
    */
   async maintainQueue(queue: QueueRef, options: CallOptions = {}): Promise<number> {
     refuse("maintainQueue", callProblems(options));
-    return queries.maintainQueue(this.#db, queueOf("maintainQueue", queue).name, options.signal);
+    const { name } = queueOf("maintainQueue", queue);
+    return this.#db.count("maintain_queue", { queue: name }, { ...options, queue: name, idempotent: true });
   }
 
   /**
@@ -201,7 +205,7 @@ export class Runtime {
    */
   async maintainShared(options: CallOptions = {}): Promise<number> {
     refuse("maintainShared", callProblems(options));
-    return queries.maintainShared(this.#db, options.signal);
+    return this.#db.count("maintain_shared", {}, { ...options, idempotent: true });
   }
 
   /**
@@ -225,7 +229,8 @@ export class Runtime {
    */
   async maxRetries(queue: QueueRef, options: CallOptions = {}): Promise<number> {
     refuse("maxRetries", callProblems(options));
-    return queries.maxRetries(this.#db, queueOf("maxRetries", queue).name, options.signal);
+    const { name } = queueOf("maxRetries", queue);
+    return this.#db.count("max_retries", { queue: name }, { ...options, queue: name, idempotent: true });
   }
 
   /**
@@ -236,6 +241,6 @@ export class Runtime {
    */
   async now(options: CallOptions = {}): Promise<Date> {
     refuse("now", callProblems(options));
-    return new Date(await queries.nowMs(this.#db, options.signal));
+    return queries.now(this.#db, options.signal);
   }
 }

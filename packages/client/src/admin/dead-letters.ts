@@ -1,7 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/dead-letters.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { callProblems, refuse } from "../options/option.ts";
+import { callProblems, completed, refuse } from "../options/option.ts";
 import {
   listOptions,
   purgeOptions,
@@ -43,7 +43,8 @@ export class DeadLetters {
    */
   async redrive(queue: QueueRef, options: RedriveOptions): Promise<number> {
     refuse("deadLetters.redrive", [...callProblems(options, redriveOptions), scopeProblem(options)]);
-    return queries.redrive(this.#db, queueOf("deadLetters.redrive", queue).name, options);
+    const given = completed(options, redriveOptions);
+    return queries.settleDeadLetters(this.#db, "redrive", queueOf("deadLetters.redrive", queue).name, given);
   }
 
   /**
@@ -55,6 +56,6 @@ export class DeadLetters {
    */
   async purge(queue: QueueRef, options: PurgeDeadLettersOptions): Promise<number> {
     refuse("deadLetters.purge", [...callProblems(options, purgeOptions), scopeProblem(options)]);
-    return queries.purgeDeadLetters(this.#db, queueOf("deadLetters.purge", queue).name, options);
+    return queries.settleDeadLetters(this.#db, "purge_dead_letters", queueOf("deadLetters.purge", queue).name, options);
   }
 }

@@ -1,6 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/queues.ts";
 import { heldLocks, queueStatus, segmentStatus } from "../queries/status.ts";
+import { milliseconds } from "../queries/values.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { queueOptions, type QueueChanges, type QueueSettings } from "../queue/queue-options.ts";
 import { delayMs } from "../send/send-options.ts";
@@ -181,9 +182,15 @@ export class Queues {
    */
   async deliverDelayed(queue: QueueRef, options: DeliverDelayedOptions = {}): Promise<number> {
     refuse("queues.deliverDelayed", callProblems(options, deliverOptions));
-    const { until = null, withinMs = null, consumer = null, signal } = options;
-    const bounds = { until, withinMs, consumer };
-    return queries.deliverDelayed(this.#db, queueOf("queues.deliverDelayed", queue).name, bounds, signal);
+    const { until, withinMs, consumer, signal } = options;
+    const { name: queueName } = queueOf("queues.deliverDelayed", queue);
+    const args = {
+      queue: queueName,
+      "until timestamptz": until?.toISOString() ?? "infinity",
+      "within interval": withinMs === undefined ? null : milliseconds(withinMs),
+      consumer,
+    };
+    return this.#db.count("deliver_delayed", args, { queue: queueName, consumer, signal });
   }
 
   /**

@@ -102,7 +102,7 @@ export class Schedules {
    */
   async remove(name: string, options: CallOptions = {}): Promise<boolean> {
     refuse("schedules.remove", [nameCheck("name", name), ...callProblems(options)]);
-    return queries.removeSchedule(this.#db, name, options.signal);
+    return this.#db.flag("unschedule", { name }, options);
   }
 
   /**

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { databaseError, type Failed } from "../errors/database-error.ts";
 import { isPgqueError, PgqueError } from "../errors/errors.ts";
+import { called, type Arguments } from "../queries/values.ts";
 import type { Telemetry } from "../types.ts";
 import type { Queryable, Statement } from "./queryable.ts";
 import type { WaitingStatement } from "../adapters/serialize.ts";
@@ -18,8 +19,8 @@ export type Row = Record<string, unknown>;
 /** What is to be known of a statement beside its text. */
 export interface Call {
   /** Whom it is about, for the error of a failure. */
-  queue?: string;
-  consumer?: string;
+  queue?: string | null | undefined;
+  consumer?: string | null | undefined;
   /** Whether running it twice is as good as running it once: then it is run again also when it is not known whether it took effect. */
   idempotent?: boolean;
   signal?: AbortSignal | undefined;
@@ -109,21 +110,22 @@ export class Connection {
     }
   }
 
-  /** The only column of the only row. */
-  async value(text: (schema: string) => string, values: unknown[], call: Call = {}): Promise<unknown> {
-    const [row] = await this.rows(text, values, call);
+  /** What a function of the schema returns, as text: see `called` for its arguments. */
+  async value(name: string, args: Arguments, call: Call = {}): Promise<unknown> {
+    const [text, values] = called(name, args);
+    const [row] = await this.rows((schema) => `select ${text(schema)}::text as value`, values, call);
     return row && Object.values(row)[0];
   }
 
   /** The same as a number. */
-  async count(text: (schema: string) => string, values: unknown[], call: Call = {}): Promise<number> {
-    return Number(await this.value(text, values, call));
+  async count(name: string, args: Arguments, call?: Call): Promise<number> {
+    return Number(await this.value(name, args, call));
   }
 
   /** The same of what is yes or no, as 1 and 0 or as a boolean in words. */
-  async flag(text: (schema: string) => string, values: unknown[], call: Call = {}): Promise<boolean> {
-    const value = await this.value(text, values, call);
-    return value === "true" || Number(value) === 1;
+  async flag(name: string, args: Arguments, call?: Call): Promise<boolean> {
+    const value = await this.value(name, args, call);
+    return value === "true" || value === "1";
   }
 
   #query(statement: Statement, limit: TimeLimit): ReturnType<Queryable["query"]> {
@@ -155,8 +157,8 @@ export class Connection {
         throw limit.isOver ? limit.errorOf(connecting || !isSent ? "DATABASE_UNREACHABLE" : "CONNECTION_LOST") : cause;
       const error = this.#explained(cause, {
         connecting,
-        ...(queue !== undefined && { queue }),
-        ...(consumer !== undefined && { consumer }),
+        ...(typeof queue === "string" && { queue }),
+        ...(typeof consumer === "string" && { consumer }),
       });
       if (isPgqueError(error, "SCHEMA_NOT_INSTALLED")) this.#schema.forget();
       throw error;

@@ -24,7 +24,7 @@ export async function optionDifferences(
     (s) =>
       `select "option", found::text from ${s}.option_differences(queue => $1, options => $2::text::jsonb, consumer => $3)`,
     [queue, JSON.stringify(Object.fromEntries(asked.map(([name]) => [sqlName(name), words[sqlName(name)]]))), consumer],
-    { queue, ...(consumer !== null && { consumer }), idempotent: true, signal },
+    { queue, consumer, idempotent: true, signal },
   );
   const found = new Map(rows.map((row) => [String(row["option"]), orNull(row["found"], String)]));
   return asked

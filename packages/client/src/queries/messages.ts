@@ -6,47 +6,36 @@ import type {
   PeekedMessage,
   PeekOptions,
 } from "../admin/message-options.ts";
-import type { Connection, Row } from "../connection/connection.ts";
-import { date, epochMs, headersOf, jsonOrText, orNull } from "./values.ts";
+import type { Connection } from "../connection/connection.ts";
+import { headers, listed, number, orNull, payload, readRow, select, text, time } from "./columns.ts";
 
-/** The columns that both functions have. */
-const columns = `
-  consumer, ${epochMs("due_at")} as due_ms, type, payload, headers::text, ${epochMs("created_at")} as created_ms,
-  ${epochMs("expires_at")} as expires_ms, priority::text, key`;
+const columns = {
+  consumer: orNull(text("consumer")),
+  dueAt: orNull(time("due_at")),
+  type: text("type"),
+  payload: payload("payload"),
+  headers: headers("headers"),
+  createdAt: time("created_at"),
+  expiresAt: orNull(time("expires_at")),
+  priority: orNull(number("priority")),
+  key: orNull(text("key")),
+};
+const peekedColumns = {
+  id: text("m.message_id"),
+  attempt: number("attempt"),
+  ...columns,
+  position: text(`m."position"`),
+};
 
-function read(row: Row) {
-  return {
-    consumer: orNull(row["consumer"], String),
-    dueAt: orNull(row["due_ms"], date),
-    type: String(row["type"]),
-    payload: jsonOrText(row["payload"]),
-    headers: headersOf(row["headers"]),
-    createdAt: date(row["created_ms"]),
-    expiresAt: orNull(row["expires_ms"], date),
-    priority: orNull(row["priority"], Number),
-    key: orNull(row["key"], String),
-  };
-}
-
-export async function peek(db: Connection, queue: string, options: PeekOptions): Promise<PeekedMessage[]> {
+export function peek(db: Connection, queue: string, options: PeekOptions): Promise<PeekedMessage[]> {
   const { consumer, after, max = 10, signal } = options;
-  const rows = await db.rows(
-    (s) => `
-      select message_id::text, attempt::text, "position", ${columns}
-        from ${s}.peek(queue => $1, consumer => $2, after => $3, max_messages => $4::text::int)`,
+  return select(
+    db,
+    peekedColumns,
+    (s) => `${s}.peek(queue => $1, consumer => $2, after => $3, max_messages => $4::text::int) m`,
     [queue, consumer ?? null, after ?? null, String(max)],
-    { queue, ...(consumer !== undefined && { consumer }), idempotent: true, signal },
+    { queue, consumer, signal },
   );
-  return rows.map(readPeeked);
-}
-
-function readPeeked(row: Row): PeekedMessage {
-  return {
-    id: String(row["message_id"]),
-    attempt: Number(row["attempt"]),
-    ...read(row),
-    position: String(row["position"]),
-  };
 }
 
 export async function tail(db: Connection, queue: string, options: TailOptions): Promise<TailPage> {
@@ -54,7 +43,7 @@ export async function tail(db: Connection, queue: string, options: TailOptions):
   // one row at least: the position is also there when no message is
   const rows = await db.rows(
     (s) => `
-      select f."position" as next, message_id::text, attempt::text, m."position", ${columns}
+      select ${listed(peekedColumns)}, f."position" as next
         from ${s}.tail(queue => $1, after => $2, max_messages => $3::text::int) f
         left join lateral unnest(f.messages) with ordinality m on true
        order by m.ordinality`,
@@ -62,10 +51,23 @@ export async function tail(db: Connection, queue: string, options: TailOptions):
     { queue, idempotent: true, signal },
   );
   return {
-    messages: rows.filter((row) => row["message_id"] !== null).map(readPeeked),
+    messages: rows.filter((row) => row["id"] !== null).map((row) => readRow(peekedColumns, row)),
     position: String(rows[0]?.["next"]),
   };
 }
+
+const foundColumns = {
+  state: text<MessageState>("state"),
+  attempt: orNull(number("attempt")),
+  batchId: orNull(text("batch_id")),
+  worker: orNull(text("worker")),
+  leasedUntil: orNull(time("leased_until")),
+  settledAt: orNull(time("settled_at")),
+  diedAt: orNull(time("died_at")),
+  reason: orNull(text("reason")),
+  deadLetterId: orNull(text("dead_letter_id")),
+  ...columns,
+};
 
 export async function findMessage(
   db: Connection,
@@ -73,25 +75,7 @@ export async function findMessage(
   id: string,
   signal?: AbortSignal,
 ): Promise<FoundMessage[]> {
-  const rows = await db.rows(
-    (s) => `
-      select state, attempt::text, batch_id::text, worker, ${epochMs("leased_until")} as leased_ms,
-             ${epochMs("settled_at")} as settled_ms, ${epochMs("died_at")} as died_ms, reason, dead_letter_id::text, ${columns}
-        from ${s}.find_message(queue => $1, message_id => $2::text::bigint)`,
-    [queue, id],
-    { queue, idempotent: true, signal },
-  );
-  return rows.map((row) => ({
-    id,
-    state: String(row["state"]) as MessageState,
-    attempt: orNull(row["attempt"], Number),
-    batchId: orNull(row["batch_id"], String),
-    worker: orNull(row["worker"], String),
-    leasedUntil: orNull(row["leased_ms"], date),
-    settledAt: orNull(row["settled_ms"], date),
-    diedAt: orNull(row["died_ms"], date),
-    reason: orNull(row["reason"], String),
-    deadLetterId: orNull(row["dead_letter_id"], String),
-    ...read(row),
-  }));
+  const from = (s: string): string => `${s}.find_message(queue => $1, message_id => $2::text::bigint)`;
+  const rows = await select(db, foundColumns, from, [queue, id], { queue, signal });
+  return rows.map((row) => ({ id, ...row }));
 }

@@ -1,23 +1,16 @@
 import { sqlName } from "../options/option.ts";
 import { queueOptions, type QueueSettings } from "../queue/queue-options.ts";
 import type { Connection } from "../connection/connection.ts";
-import { epochMs, milliseconds, orNull } from "./values.ts";
+import { epochMs, orNull } from "./values.ts";
 
 export function createQueue(db: Connection, queue: string, options: object, signal?: AbortSignal): Promise<boolean> {
-  return db.flag(
-    (s) => `select ${s}.create_queue(queue => $1, options => $2::text::jsonb) as value`,
-    [queue, JSON.stringify(options)],
-    { queue, idempotent: true, signal },
-  );
+  const args = { queue, "options jsonb": JSON.stringify(options) };
+  return db.flag("create_queue", args, { queue, idempotent: true, signal });
 }
 
 /** `options` in the words of SQL; null: the default. */
 export function changeQueue(db: Connection, queue: string, options: object, signal?: AbortSignal): Promise<boolean> {
-  return db.flag(
-    (s) => `select ${s}.change_queue(queue => $1, options => $2::text::jsonb) as value`,
-    [queue, JSON.stringify(options)],
-    { queue, signal },
-  );
+  return db.flag("change_queue", { queue, "options jsonb": JSON.stringify(options) }, { queue, signal });
 }
 
 const names = Object.keys(queueOptions);
@@ -36,11 +29,7 @@ export async function queueSettings(db: Connection, queue: string, signal?: Abor
 }
 
 export function dropQueue(db: Connection, queue: string, force: boolean, signal?: AbortSignal): Promise<boolean> {
-  return db.flag(
-    (s) => `select ${s}.drop_queue(queue => $1, force => $2::text::boolean) as value`,
-    [queue, String(force)],
-    { queue, signal },
-  );
+  return db.flag("drop_queue", { queue, "force boolean": String(force) }, { queue, signal });
 }
 
 /** `consumer` null: the queue. */
@@ -51,33 +40,9 @@ export function setPaused(
   paused: boolean,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  return db.flag(
-    (s) => `select ${s}.${paused ? "pause" : "resume"}(queue => $1, consumer => $2) as value`,
-    [queue, consumer],
-    { queue, ...(consumer !== null && { consumer }), signal },
-  );
+  return db.flag(paused ? "pause" : "resume", { queue, consumer }, { queue, consumer, signal });
 }
 
 export function purge(db: Connection, queue: string, consumer: string | null, signal?: AbortSignal): Promise<number> {
-  return db.count((s) => `select ${s}.purge(queue => $1, consumer => $2)::text as value`, [queue, consumer], {
-    queue,
-    ...(consumer !== null && { consumer }),
-    signal,
-  });
-}
-
-/** Each null: no bound. */
-export function deliverDelayed(
-  db: Connection,
-  queue: string,
-  { until, withinMs, consumer }: { until: Date | null; withinMs: number | null; consumer: string | null },
-  signal?: AbortSignal,
-): Promise<number> {
-  return db.count(
-    (s) => `
-      select ${s}.deliver_delayed(
-        queue => $1, until => coalesce($2::text::timestamptz, 'infinity'), within => $3::text::interval, consumer => $4)::text as value`,
-    [queue, until?.toISOString() ?? null, withinMs === null ? null : milliseconds(withinMs), consumer],
-    { queue, ...(consumer !== null && { consumer }), signal },
-  );
+  return db.count("purge", { queue, consumer }, { queue, consumer, signal });
 }

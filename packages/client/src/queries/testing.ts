@@ -1,18 +1,17 @@
 import type { Connection } from "../connection/connection.ts";
-import { date, epochMs, headersOf, orNull } from "./values.ts";
+import { headers, listed, number, orNull, readRow, text, time } from "./columns.ts";
 
-/** A row of `peek`, read. */
-export interface PeekedRow {
-  id: string;
-  type: string;
-  payload: string;
-  headers: Record<string, unknown>;
-  createdAt: Date;
-  dueAt: Date | null;
-  expiresAt: Date | null;
-  priority: number | null;
-  key: string | null;
-}
+const columns = {
+  id: text("m.message_id"),
+  type: text("m.type"),
+  payload: text("m.payload"),
+  headers: headers("m.headers"),
+  createdAt: time("m.created_at"),
+  dueAt: orNull(time("m.due_at")),
+  expiresAt: orNull(time("m.expires_at")),
+  priority: orNull(number("m.priority")),
+  key: orNull(text("m.key")),
+};
 
 /**
  * Everything that was sent to a queue and is kept, in the order in which it was sent: no retries, and nothing up to the message `afterId`.
@@ -23,7 +22,7 @@ export async function peekSent(
   queue: string,
   afterId: string,
   signal?: AbortSignal,
-): Promise<PeekedRow[]> {
+): Promise<ReturnType<typeof readRow<typeof columns>>[]> {
   const page = (schema: string, after: string): string =>
     `(select array_agg(p) from ${schema}.peek(queue => asked.queue, after => ${after}, max_messages => 1000) p)`;
   const rows = await db.rows(
@@ -36,28 +35,14 @@ export async function peekSent(
         union all
         select ${page(s, `page.messages[1000]."position"`)} from page, asked where cardinality(page.messages) = 1000
       )
-      select m.message_id::text, m.type, m.payload, m.headers::text, m.priority::text, m.key, ${epochMs("m.created_at")} as created_ms,
-             ${epochMs("m.due_at")} as due_ms, ${epochMs("m.expires_at")} as expires_ms
+      select ${listed(columns)}
         from asked cross join page cross join unnest(page.messages) m
        where m.consumer is null and m.message_id > asked.after_id
        order by m.message_id`,
     [queue, afterId],
     { queue, idempotent: true, signal },
   );
-  return rows.map((row) => {
-    const [id, type, payload, headers, priority, key, createdMs, dueMs, expiresMs] = Object.values(row);
-    return {
-      id: String(id),
-      type: String(type),
-      payload: String(payload),
-      headers: headersOf(headers),
-      createdAt: date(createdMs),
-      dueAt: orNull(dueMs, date),
-      expiresAt: orNull(expiresMs, date),
-      priority: orNull(priority, Number),
-      key: orNull(key, String),
-    };
-  });
+  return rows.map((row) => readRow(columns, row));
 }
 
 /** Throws away everything in all queues, dead letters too. Each queue by name, with the number of the last message that it had. */

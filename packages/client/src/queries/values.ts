@@ -17,6 +17,18 @@ export function jsonTexts(values: readonly string[]): string {
   return `{${JSON.stringify(values).slice(1, -1)}}`;
 }
 
+/** The arguments of a function by name, each followed by its type in SQL unless that is text: `"batch_id bigint"`. Undefined: null. */
+export type Arguments = Readonly<Record<string, string | null | undefined>>;
+
+/** A call of a function in named notation, so that it may gain arguments. The text is constant for a schema, so that it can be prepared. */
+export function called(name: string, args: Arguments): [text: (schema: string) => string, values: (string | null)[]] {
+  const named = Object.keys(args).map((arg, i) => {
+    const [label, type] = arg.split(" ");
+    return `${label} => $${i + 1}${type === undefined ? "" : `::text::${type}`}`;
+  });
+  return [(schema) => `${schema}.${name}(${named.join(", ")})`, Object.values(args).map((value) => value ?? null)];
+}
+
 /** An interval. Fractions are rounded. */
 export function milliseconds(value: number): string {
   return `${Math.round(value)} milliseconds`;

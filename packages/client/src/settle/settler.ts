@@ -1,6 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import * as receiving from "../queries/receiving.ts";
 import * as upkeep from "../queries/runtime.ts";
+import { list, milliseconds, type Arguments } from "../queries/values.ts";
 import { delayMs } from "../send/send-options.ts";
 import type { SettleOperation, Source } from "../types.ts";
 import { integer } from "../options/checks.ts";
@@ -33,11 +34,7 @@ export class Settler implements BatchSettler {
   async ack(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<boolean> {
     refuseAck("ack", batchId, messageIds, options);
     const { signal } = options;
-    return this.#watched("ack", messageIds?.length, () =>
-      messageIds === undefined
-        ? receiving.ack(this.#db, batchId, signal)
-        : receiving.ackMessages(this.#db, batchId, messageIds, signal),
-    );
+    return this.#watched("ack", messageIds?.length, () => receiving.ack(this.#db, batchId, messageIds ?? null, signal));
   }
 
   async ackStrict(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<void> {
@@ -56,8 +53,8 @@ export class Settler implements BatchSettler {
   async nack(batchId: string, messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
     refuse("nack", [id("batchId", batchId), ids("messageIds", messageIds), ...callProblems(options, nackOptions)]);
     const { retryAfterMs = defaultRetryAfterMs, signal } = options;
-    const how = { retryAfterMs, reason: storable(options.reason) };
-    return this.#watched("nack", messageIds.length, () => receiving.nack(this.#db, batchId, messageIds, how, signal));
+    const how = { "retry_after interval": milliseconds(retryAfterMs), reason: storable(options.reason) };
+    return this.#giveBack("nack", batchId, messageIds, how, signal);
   }
 
   async snooze(
@@ -72,8 +69,12 @@ export class Settler implements BatchSettler {
       delayMs("afterMs", afterMs ?? null),
       ...callProblems(options),
     ]);
-    return this.#watched("snooze", messageIds.length, () =>
-      receiving.snooze(this.#db, batchId, messageIds, afterMs, options.signal),
+    return this.#giveBack(
+      "snooze",
+      batchId,
+      messageIds,
+      { "snooze_after interval": milliseconds(afterMs) },
+      options.signal,
     );
   }
 
@@ -89,9 +90,7 @@ export class Settler implements BatchSettler {
       reasonCheck("reason", reason),
       ...callProblems(options),
     ]);
-    return this.#watched("bury", messageIds.length, () =>
-      receiving.bury(this.#db, batchId, messageIds, storable(reason), options.signal),
-    );
+    return this.#giveBack("bury", batchId, messageIds, { reason: storable(reason) }, options.signal);
   }
 
   /** Says that the handler of a message begins, or goes on beside others: see `Message.crashes`. False: the lease is lost. */
@@ -119,6 +118,17 @@ export class Settler implements BatchSettler {
   async extend(batchId: string, leaseMs: number = 30_000, options: CallOptions = {}): Promise<boolean> {
     refuse("extend", [id("batchId", batchId), integer(1, dayMs)("leaseMs", leaseMs), ...callProblems(options)]);
     return upkeep.extend(this.#db, batchId, leaseMs, options.signal);
+  }
+
+  #giveBack(
+    name: "nack" | "snooze" | "bury",
+    batchId: string,
+    messageIds: readonly string[],
+    how: Arguments,
+    signal: AbortSignal | undefined,
+  ): Promise<number> {
+    const args = { "batch_id bigint": batchId, "message_ids bigint[]": list(messageIds), ...how };
+    return this.#watched(name, messageIds.length, () => this.#db.count(name, args, { signal }));
   }
 
   /** `count`: how many messages were named; undefined: the whole batch. */
