@@ -100,14 +100,18 @@ function following(id: string): string | undefined {
   return BigInt(id) < idMax ? String(BigInt(id) + 1n) : undefined;
 }
 
-/** So many in one transaction. */
-const redriveStep = 1000;
-const purgeStep = 10_000;
+/** What is done to dead letters, `step` in one transaction. */
+const actions = {
+  redrive: { step: 1000, member: "redriven", done: "sent again", sentence: (count: string) => `Sent ${count} again.` },
+  purge: { step: 10_000, member: "purged", done: "thrown away", sentence: (count: string) => `Threw away ${count}.` },
+};
+
+type Action = keyof typeof actions;
 
 const redrive = clientCommand("redrive <queue>", "admin", {
   description: "Send dead letters again, each to its consumer, from the first attempt.",
   help: `
-Selects the dead letters that match all options, or --all. Runs in transactions of ${redriveStep}. After a failure or a Ctrl-C (exit code
+Selects the dead letters that match all options, or --all. Runs in transactions of ${actions.redrive.step}. After a failure or a Ctrl-C (exit code
 130) the completed transactions stay, and the error says how many were sent. New dead letters are left alone while it runs, and
 so are those of removed consumers.
 
@@ -117,24 +121,17 @@ Examples:
   pgque dlq redrive orders --all`,
   options: [...scopeOptions, flag("--limit <n>", "at most so many, the oldest first")],
   async run(pgque, queue: string, flags: ScopeFlags & { limit?: number }) {
-    const { limit = Number.POSITIVE_INFINITY } = flags;
+    const { limit } = flags;
     checkScope(flags, "redrive");
-    if (limit < 1) throw new UsageError(`expected --limit to be 1 or more, got: ${limit}`);
-    const redriven = await inBatches(pgque, queue, flags, {
-      limit,
-      step: redriveStep,
-      done: "sent again",
-      take: (options) => pgque.deadLetters.redrive(queue, options),
-      result: (count) => ({ queue, redriven: count }),
-    });
-    await printResult(flags, { queue, redriven }, `Sent ${counted(redriven, "dead letter")} again.`);
+    if (limit !== undefined && limit < 1) throw new UsageError(`expected --limit to be 1 or more, got: ${limit}`);
+    await inBatches(pgque, queue, "redrive", flags, limit);
   },
 });
 
 const purge = clientCommand("purge <queue>", "admin", {
   description: "Delete the dead letters that match all options, or --all.",
   help: `
-Runs in transactions of ${purgeStep}. After a failure or a Ctrl-C (exit code 130) the completed transactions stay, and the error says
+Runs in transactions of ${actions.purge.step}. After a failure or a Ctrl-C (exit code 130) the completed transactions stay, and the error says
 how many were deleted.
 
 Examples:
@@ -149,18 +146,11 @@ Examples:
       const which = flags.all ? "all" : "those that fit";
       return `This throws away ${which} of the ${counted(deadLetters, "dead letter")} of queue ${JSON.stringify(queue)}.`;
     }, flags);
-    const purged = await inBatches(pgque, queue, flags, {
-      limit: Number.POSITIVE_INFINITY,
-      step: purgeStep,
-      done: "thrown away",
-      take: (options) => pgque.deadLetters.purge(queue, options),
-      result: (count) => ({ queue, purged: count }),
-    });
-    await printResult(flags, { queue, purged }, `Threw away ${counted(purged, "dead letter")}.`);
+    await inBatches(pgque, queue, "purge", flags);
   },
 });
 
-function checkScope(flags: ScopeFlags, command: string): void {
+function checkScope(flags: ScopeFlags, command: Action): void {
   const named = flags.id !== undefined || Object.keys(filterOf(flags)).length > 0;
   if (named !== (flags.all ?? false)) return;
   throw new UsageError(
@@ -168,28 +158,20 @@ function checkScope(flags: ScopeFlags, command: string): void {
   );
 }
 
-/** What to do to dead letters. */
-interface Steps {
-  /** At most so many in all. */
-  limit: number;
-  /** So many in one transaction. */
-  step: number;
-  /** What has become of them then: "sent again". */
-  done: string;
-  /** Returns how many; fewer than `max`: there are no more. */
-  take: (options: DeadLetterFilter & { ids?: string[]; max: number; signal: AbortSignal }) => Promise<number>;
-  /** The same as an object, for programs. */
-  result: (count: number) => object;
-}
-
 /**
- * Does it in steps, the oldest first, each a transaction of its own, until none is left. A signal takes back the step under way.
+ * Does it in steps, the oldest first, each a transaction of its own, until none is left, and prints how many it were. A signal takes back the
+ * step under way.
  *
- * @returns how many
  * @throws Stopped, or Error, which say how many it were before
  */
-async function inBatches(pgque: Pgque, queue: string, flags: ScopeFlags, steps: Steps): Promise<number> {
-  const { limit, step, done: what, take, result } = steps;
+async function inBatches(
+  pgque: Pgque,
+  queue: string,
+  action: Action,
+  flags: ScopeFlags,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  const { step, member, done: what, sentence } = actions[action];
   const { deadLetters } = await pgque.queues.status(queue);
   const named = { ...filterOf(flags), ...given({ ids: flags.id }) };
   // without an end, what dies while it runs would be taken as well, and what dies again again and again
@@ -200,17 +182,18 @@ async function inBatches(pgque: Pgque, queue: string, flags: ScopeFlags, steps: 
   try {
     for (;;) {
       const max = Math.min(step, limit - done);
-      const count = max > 0 ? await take({ ...filter, max, signal }) : 0;
+      const count = max > 0 ? await pgque.deadLetters[action](queue, { ...filter, max, signal }) : 0;
       done += count;
       bar.update(done);
-      if (count < max || max <= 0) return done;
+      // there are no more
+      if (count < max || max <= 0) break;
       signal.throwIfAborted();
     }
   } catch (error) {
     bar.stop();
     const isStopped = error instanceof Stopped;
     if (done === 0 && !isStopped) throw error;
-    if (flags.json) await printResult(flags, result(done), "");
+    if (flags.json) await printResult(flags, { queue, [member]: done }, "");
     const isUnknown = (error as { code?: unknown }).code === "CONNECTION_LOST";
     const others = isUnknown ? `whether the next ${step} were is not known` : "the others are as they were";
     const message = `${counted(done, "dead letter")} ${done === 1 ? "was" : "were"} ${what}, ${others}. The same command goes on`;
@@ -218,6 +201,7 @@ async function inBatches(pgque: Pgque, queue: string, flags: ScopeFlags, steps: 
   } finally {
     bar.stop();
   }
+  await printResult(flags, { queue, [member]: done }, sentence(counted(done, "dead letter")));
 }
 
 /** The next millisecond by the clock that says when a message died, which need not be that of this machine. */
