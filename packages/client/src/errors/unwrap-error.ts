@@ -1,3 +1,4 @@
+import { errorMessage } from "../options/checks.ts";
 import { field } from "../options/field.ts";
 
 /** What there is to know of a failure, whatever a library made of it. */
@@ -44,7 +45,7 @@ function unwrap(error: object): UnwrappedError {
 /** Node tries every address of a name and reports the failures together, in an AggregateError without a message. */
 function messageOf(error: object): string {
   if (!(error instanceof AggregateError)) return textOf(error, "message");
-  return error.errors.map((e: unknown) => (e instanceof Error ? e.message : String(e))).join("; ");
+  return error.errors.map(errorMessage).join("; ");
 }
 
 function textOf(value: unknown, name: string): string {

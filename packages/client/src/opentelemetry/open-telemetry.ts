@@ -19,7 +19,7 @@ import type {
   Telemetry,
   TelemetryFactory,
 } from "../types.ts";
-import { oneOf } from "../options/checks.ts";
+import { errorMessage, oneOf } from "../options/checks.ts";
 import { problemsOf, refuse, type OptionTable, type OptionsOf } from "../options/option.ts";
 import { clientAttributes, operationAttributes } from "./attributes.ts";
 import { contextOf, spanOf, withContext } from "./headers.ts";
@@ -239,9 +239,8 @@ async function during<Result>(span: Span, active: Context, ended: End, work: () 
 }
 
 function fail(span: Span, error: unknown): void {
-  const isError = error instanceof Error;
-  span.recordException(isError ? error : String(error));
-  failed(span, typeOf(error), isError ? error.message : String(error));
+  span.recordException(error instanceof Error ? error : String(error));
+  failed(span, typeOf(error), errorMessage(error));
 }
 
 function failed(span: Span, type: string, message: string): void {

@@ -140,6 +140,11 @@ export function expected(name: string, what: string, value: unknown): string {
   return `expected \`${name}\` to be ${what}, got: ${show(value)}`;
 }
 
+/** What was thrown, in a few words: an error's message, or its name when it has none. */
+export function errorMessage(error: unknown): string {
+  return error instanceof Error ? error.message || error.name : String(error);
+}
+
 /** A value as it is shown in messages: short, on one line. */
 export function show(value: unknown): string {
   return inspect(value, { depth: 1, maxStringLength: 80, maxArrayLength: 5, breakLength: Number.POSITIVE_INFINITY });

@@ -2,6 +2,7 @@ export {
   boolean,
   callable,
   check,
+  errorMessage,
   expected,
   expecting,
   integer,

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { PayloadIssue } from "../errors/errors.ts";
+import { errorMessage } from "../options/checks.ts";
 import { NotJson, toJson } from "./json.ts";
 import { pathOf, validate } from "./validate.ts";
 
@@ -32,7 +33,7 @@ function jsonOf(output: unknown, at: readonly PropertyKey[]): { json: string } |
     return { json: toJson(output) };
   } catch (error) {
     const path = pathOf([...at, ...(error instanceof NotJson ? error.path : [])]);
-    return { issues: [{ path, message: error instanceof Error ? error.message : String(error) }] };
+    return { issues: [{ path, message: errorMessage(error) }] };
   }
 }
 

@@ -4,7 +4,7 @@ import { NotJson, toJson } from "./json.ts";
 import type { Queue } from "../queue/define-queue.ts";
 import { outputJson } from "./output-json.ts";
 import { pathOf, validate, validateInTime } from "./validate.ts";
-import { show } from "../options/checks.ts";
+import { errorMessage, show } from "../options/checks.ts";
 
 /**
  * The JSON texts to store for payloads, checked. The schema sees the JSON, not the value that was given: a payload that a receiver could not
@@ -82,7 +82,7 @@ export function encodeJson(
   } catch (cause) {
     // what is not a NotJson comes from a getter or a toJSON of the application, or is nested too deep
     const path = pathOf([...at, ...(cause instanceof NotJson ? cause.path : [])]);
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = errorMessage(cause);
     throw new PgqueError(
       "PAYLOAD_NOT_JSON",
       `expected the ${what} for queue ${JSON.stringify(queue)} to be JSON, got${path && ` at ${path}`}: ${message}`,
@@ -106,7 +106,7 @@ export function decodePayload(queue: Queue, type: string, json: string, limitMs:
   try {
     value = JSON.parse(json);
   } catch (cause) {
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = errorMessage(cause);
     const expected = `expected a payload from queue ${JSON.stringify(queue.name)} to be JSON`;
     const details = { queue: queue.name, issues: [{ path: "", message }] };
     return {

@@ -1,5 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { PayloadIssue } from "../errors/errors.ts";
+import { errorMessage } from "../options/checks.ts";
 
 /** What a schema makes of a payload. */
 export type Validated = { value: unknown } | { issues: PayloadIssue[] };
@@ -14,7 +15,7 @@ export async function validate(
     const result = await schema["~standard"].validate(json);
     return result.issues ? { issues: result.issues.map((issue) => located(issue, at)) } : { value: result.value };
   } catch (error) {
-    const message = `the schema threw: ${error instanceof Error ? error.message : String(error)}`;
+    const message = `the schema threw: ${errorMessage(error)}`;
     return { issues: [{ path: pathOf(at), message }] };
   }
 }

@@ -1,6 +1,6 @@
 import type { Pgque } from "@pgque/client";
 import type { Client } from "pg";
-import { errorMessage } from "../execute/format-error.ts";
+import { errorMessage } from "@pgque/client/options";
 import { within } from "./answer.ts";
 import type { Logger } from "../log.ts";
 

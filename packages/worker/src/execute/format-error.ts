@@ -27,8 +27,3 @@ const textOf = (value: unknown): string => (typeof value === "string" ? value : 
 function shortened(text: string, charsMax: number): string {
   return text.length > charsMax ? `${text.slice(0, charsMax - 1)}…` : text;
 }
-
-/** An error's message, or its name when it has none. */
-export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message || error.name : String(error);
-}

@@ -1,6 +1,13 @@
 import { isPgqueError } from "@pgque/client";
-import { completed, number, problemsOf, refuse, type OptionsOf, type OptionTable } from "@pgque/client/options";
-import { errorMessage } from "../execute/format-error.ts";
+import {
+  completed,
+  errorMessage,
+  number,
+  problemsOf,
+  refuse,
+  type OptionsOf,
+  type OptionTable,
+} from "@pgque/client/options";
 import type { Part } from "../events/worker-events.ts";
 import type { Awaited, Failing, Watch } from "./watch.ts";
 
