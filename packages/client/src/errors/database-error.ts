@@ -33,7 +33,7 @@ export function databaseError(cause: unknown, about: Failed): unknown {
     const failure = { ...origin, cause, where: showAddress(address), schema, connecting, details };
     const code = unusable(failure) ?? dropped(failure) ?? codeOf(failure);
     if (code instanceof PgqueError) return code;
-    if (code !== undefined) return (explained[code] ?? raised)(failure, code);
+    if (code !== undefined) return errorOf(failure, code);
   }
   return cause;
 }
@@ -94,45 +94,34 @@ const hints: Partial<Record<PgqueErrorCode, string>> = {
   CONSUMER_NOT_FOUND: "Register it with `await pgque.subscribe(queue, consumer)`",
 };
 
-/** Raised by our functions, or by the server because it cannot store what they were given: in its own words. */
-function raised({ cause, message, hint, details }: Failure, code: PgqueErrorCode): PgqueError {
-  return new PgqueError(code, message, { hint: hints[code] ?? hint, details, cause });
+/** In the words of the server, who speaks for our functions too, unless the code has words of its own. */
+function errorOf(failure: Failure, code: PgqueErrorCode): PgqueError {
+  const { cause, message, where, schema, details } = failure;
+  if (code === "SCHEMA_NOT_INSTALLED") return notInstalled(where, schema, details, message, cause);
+  const [said, hint] = explained[code]?.(failure) ?? [message, hints[code] ?? failure.hint];
+  return new PgqueError(code, said, { hint, details, cause });
 }
 
-/** Codes with words of their own. */
-const explained: Partial<Record<PgqueErrorCode, (failure: Failure, code: PgqueErrorCode) => PgqueError>> = {
-  SCHEMA_NOT_INSTALLED: ({ cause, message, where, schema, details }) =>
-    notInstalled(where, schema, details, message, cause),
-  ACCESS_DENIED: ({ cause, connecting, sqlstate, message, hint, where, schema, details }, code) => {
+/** The message and the hint of codes with words of their own. */
+const explained: Partial<Record<PgqueErrorCode, (failure: Failure) => [message: string, hint: string]>> = {
+  ACCESS_DENIED: ({ connecting, sqlstate, message, hint, where, schema }) => {
     const roles = `${schema}_viewer to look, ${schema}_writer to send, ${schema}_reader to receive, or ${schema}_admin to administer`;
-    return new PgqueError(code, `the database at ${where} refused: ${message}`, {
-      hint:
-        connecting || sqlstate !== "42501"
-          ? "Check user and password"
-          : (hint ??
-            `Make the role a member of ${roles}; or grant it the queue with grant_queue(queue, role, privilege)`),
-      details,
-      cause,
-    });
+    const privileges = `Make the role a member of ${roles}; or grant it the queue with grant_queue(queue, role, privilege)`;
+    const isLogin = connecting || sqlstate !== "42501";
+    return [`the database at ${where} refused: ${message}`, isLogin ? "Check user and password" : (hint ?? privileges)];
   },
-  DATABASE_UNREACHABLE: ({ cause, message, where, details }, code) =>
-    new PgqueError(code, `could not connect to the database at ${where}: ${message}`, {
-      hint: "Check that it runs, has a connection to spare, and is the one that the connection string should name",
-      details,
-      cause,
-    }),
-  READ_ONLY: ({ cause, message, where, details }, code) =>
-    new PgqueError(code, `expected the database at ${where} to accept writes, got: ${message}`, {
-      hint: "Connect to the primary, by an address that follows it",
-      details,
-      cause,
-    }),
-  CONNECTION_LOST: ({ cause, message, where, details }, code) =>
-    new PgqueError(code, `lost the connection to the database at ${where}: ${message}`, {
-      hint: "Whether the statement took effect is not known",
-      details,
-      cause,
-    }),
+  DATABASE_UNREACHABLE: ({ message, where }) => [
+    `could not connect to the database at ${where}: ${message}`,
+    "Check that it runs, has a connection to spare, and is the one that the connection string should name",
+  ],
+  READ_ONLY: ({ message, where }) => [
+    `expected the database at ${where} to accept writes, got: ${message}`,
+    "Connect to the primary, by an address that follows it",
+  ],
+  CONNECTION_LOST: ({ message, where }) => [
+    `lost the connection to the database at ${where}: ${message}`,
+    "Whether the statement took effect is not known",
+  ],
 };
 
 /**
