@@ -159,24 +159,14 @@ class OpenTelemetry implements Telemetry {
   ): Promise<Result> {
     const sender = spanOf(message.headers);
     const { parent, linked } = this.#process === "child" ? childOf(message) : besides(message);
-    const span = this.#tracer.startSpan(
-      `process ${queue}`,
-      {
-        kind: SpanKind.CONSUMER,
-        attributes: {
-          ...this.#attributes,
-          ...operationAttributes("process", "process", { queue, consumer }),
-          "messaging.message.id": message.id,
-          "pgque.message.type": message.type,
-          "pgque.message.attempt": message.attempt,
-        },
-        // without a sender's span there are not two to choose from
-        links: sender && linked ? [{ context: linked }] : [],
-      },
-      parent,
-    );
-    const ended = this.#measures.begin({ name: "process", type: "process", queue, consumer });
-    return during(span, trace.setSpan(parent, span), ended, async () => work());
+    const attributes = {
+      "messaging.message.id": message.id,
+      "pgque.message.type": message.type,
+      "pgque.message.attempt": message.attempt,
+    };
+    // without a sender's span there are not two to choose from
+    const links = sender && linked ? [{ context: linked }] : [];
+    return this.#processing({ queue, consumer }, attributes, links, parent, work);
   }
 
   /** In the active span, linked to that of each sender: messages of many traces cannot have one parent. */
@@ -186,17 +176,25 @@ class OpenTelemetry implements Telemetry {
     messages: readonly Pick<Message, "id" | "headers">[],
     work: () => Result | Promise<Result>,
   ): Promise<Result> {
-    const span = this.#tracer.startSpan(`process ${queue}`, {
-      kind: SpanKind.CONSUMER,
-      attributes: {
-        ...this.#attributes,
-        ...operationAttributes("process", "process", { queue, consumer }),
-        "messaging.batch.message_count": messages.length,
-      },
-      links: linksOf(messages),
-    });
-    const ended = this.#measures.begin({ name: "process", type: "process", queue, consumer });
-    return during(span, trace.setSpan(context.active(), span), ended, async () => work());
+    const attributes = { "messaging.batch.message_count": messages.length };
+    return this.#processing({ queue, consumer }, attributes, linksOf(messages), context.active(), work);
+  }
+
+  #processing<Result>(
+    source: Source,
+    attributes: Attributes,
+    links: Link[],
+    parent: Context,
+    work: () => Result | Promise<Result>,
+  ): Promise<Result> {
+    const common = { ...this.#attributes, ...operationAttributes("process", "process", source) };
+    const span = this.#tracer.startSpan(
+      `process ${source.queue}`,
+      { kind: SpanKind.CONSUMER, attributes: { ...common, ...attributes }, links },
+      parent,
+    );
+    const ended = this.#measures.begin({ name: "process", type: "process", ...source });
+    return during(span, trace.setSpan(parent, span), ended, async () => work());
   }
 }
 
