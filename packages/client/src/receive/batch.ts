@@ -1,17 +1,11 @@
 import { untilAborted } from "../connection/abortable.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import type { InvalidMessage, Message } from "../types.ts";
+import type { Settler } from "../settle/settler.ts";
 import { nackOptions, settleProblems, type NackOptions, type SettleOptions } from "../settle/settle-options.ts";
 
 /** What a batch needs of the client that received it. */
-export interface BatchSettler {
-  ack(batchId: string, messageIds?: readonly string[], options?: CallOptions): Promise<boolean>;
-  nack(batchId: string, messageIds: readonly string[], options?: NackOptions): Promise<number>;
-  snooze(batchId: string, messageIds: readonly string[], afterMs: number, options?: CallOptions): Promise<number>;
-  bury(batchId: string, messageIds: readonly string[], reason?: string | null, options?: CallOptions): Promise<number>;
-  settle(batchId: string, options?: SettleOptions): Promise<boolean>;
-  extend(batchId: string, leaseMs?: number, options?: CallOptions): Promise<boolean>;
-}
+type BatchSettler = Pick<Settler, "ack" | "nack" | "snooze" | "bury" | "settle" | "extend">;
 
 /** What became of a message, as far as this batch was told. */
 export type MessageOutcome = "acked" | "retried" | "released" | "snoozed" | "dead";
@@ -135,14 +129,10 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * await batch.nack(batch.messages.map((message) => message.id), { retryAfterMs: 5000, reason: "gateway timeout" });
    */
   async nack(messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
-    const { id } = this;
-    if (id === null) return 0;
-    refuse("nack", callProblems(options, nackOptions));
-    const { retryAfterMs = this.#retryAfterMs } = options;
-    return this.#serialize(options, async () => {
-      const given = await this.#settler.nack(id, messageIds, { ...options, retryAfterMs });
-      if (given > 0) this.#record(true, messageIds, "retried");
-      return given;
+    if (this.id !== null) refuse("nack", callProblems(options, nackOptions));
+    return this.#giveBack(messageIds, "retried", options, (id) => {
+      const { retryAfterMs = this.#retryAfterMs } = options;
+      return this.#settler.nack(id, messageIds, { ...options, retryAfterMs });
     });
   }
 
@@ -157,13 +147,9 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * await batch.snooze(batch.messages.map((message) => message.id), 60_000); // the gateway said when to come back
    */
   async snooze(messageIds: readonly string[], afterMs: number, options: CallOptions = {}): Promise<number> {
-    const { id } = this;
-    if (id === null) return 0;
-    return this.#serialize(options, async () => {
-      const given = await this.#settler.snooze(id, messageIds, afterMs, options);
-      if (given > 0) this.#record(true, messageIds, "snoozed");
-      return given;
-    });
+    return this.#giveBack(messageIds, "snoozed", options, (id) =>
+      this.#settler.snooze(id, messageIds, afterMs, options),
+    );
   }
 
   /**
@@ -177,13 +163,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * await batch.bury(unknown.map((message) => message.id), "no such order");
    */
   async bury(messageIds: readonly string[], reason?: string | null, options: CallOptions = {}): Promise<number> {
-    const { id } = this;
-    if (id === null) return 0;
-    return this.#serialize(options, async () => {
-      const buried = await this.#settler.bury(id, messageIds, reason, options);
-      if (buried > 0) this.#record(true, messageIds, "dead");
-      return buried;
-    });
+    return this.#giveBack(messageIds, "dead", options, (id) => this.#settler.bury(id, messageIds, reason, options));
   }
 
   /**
@@ -249,6 +229,21 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
+  }
+
+  async #giveBack(
+    messageIds: readonly string[],
+    outcome: MessageOutcome,
+    options: CallOptions,
+    call: (batchId: string) => Promise<number>,
+  ): Promise<number> {
+    const { id } = this;
+    if (id === null) return 0;
+    return this.#serialize(options, async () => {
+      const given = await call(id);
+      if (given > 0) this.#record(true, messageIds, outcome);
+      return given;
+    });
   }
 
   #ids(): string[] {

@@ -6,7 +6,6 @@ import { delayMs } from "../send/send-options.ts";
 import type { SettleOperation, Source } from "../types.ts";
 import { integer } from "../options/checks.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
-import type { BatchSettler } from "../receive/batch.ts";
 import { id, ids } from "../options/checks.ts";
 import {
   defaultRetryAfterMs,
@@ -21,7 +20,7 @@ import {
 const dayMs = 86_400_000;
 
 /** Settles batches by their ids. What its methods do is said where `Operations` has them. */
-export class Settler implements BatchSettler {
+export class Settler {
   readonly #db: Connection;
   readonly #source: Source | undefined;
 
