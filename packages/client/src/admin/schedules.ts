@@ -8,7 +8,7 @@ import type { MessageTypes } from "../types.ts";
 import { withDefaults } from "../send/defaults.ts";
 import { encodeHeaders } from "../send/encode-options.ts";
 import { defaultType, type SendArguments } from "../send/send-options.ts";
-import { name as nameCheck, show, text } from "../options/checks.ts";
+import { name as nameCheck, show, text, time } from "../options/checks.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import { catchUpCount } from "./catch-up.ts";
 import { scheduleOptions, type Schedule, type ScheduleOptions } from "./schedule-options.ts";
@@ -128,13 +128,7 @@ export class Schedules {
    * await pgque.schedules.run("hourly", new Date(Math.floor(Date.now() / 3_600_000) * 3_600_000));
    */
   async run(name: string, runAt: Date, options: CallOptions = {}): Promise<string | null> {
-    refuse("schedules.run", [
-      nameCheck("name", name),
-      runAt instanceof Date && !Number.isNaN(runAt.getTime())
-        ? undefined
-        : `expected \`runAt\` to be a valid Date, got: ${show(runAt)}`,
-      ...callProblems(options),
-    ]);
+    refuse("schedules.run", [nameCheck("name", name), time("runAt", runAt), ...callProblems(options)]);
     return queries.runSchedule(this.#db, name, runAt, options.signal);
   }
 

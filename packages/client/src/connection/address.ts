@@ -2,7 +2,7 @@ import { Client, type ClientBase, type Pool } from "pg";
 import type { Queryable } from "./queryable.ts";
 import { field } from "../options/field.ts";
 
-/** Where an queryable's database is. Never holds a user's password. */
+/** Where a queryable's database is. Never holds a user's password. */
 export interface Address {
   host?: string;
   port?: number;

@@ -1,6 +1,8 @@
 import { createHash } from "node:crypto";
 import { databaseError, type Failed } from "../errors/database-error.ts";
 import { isPgqueError, PgqueError } from "../errors/errors.ts";
+import type { clientOptions } from "../options/client-options.ts";
+import type { DefaultsOf } from "../options/option.ts";
 import { called, type Arguments } from "../queries/values.ts";
 import type { Telemetry } from "../types.ts";
 import type { Queryable, Statement } from "./queryable.ts";
@@ -27,17 +29,11 @@ export interface Call {
 }
 
 /** How statements are run. */
-export interface ConnectionOptions {
-  /** Whether statements are prepared under a name. */
-  prepare: boolean;
-  /** How long a statement of a pool is tried again after failures that pass. */
-  retryForMs: number;
-  /** How long a call may take in all. */
-  callTimeoutMs: number;
+export interface ConnectionOptions extends Omit<DefaultsOf<typeof clientOptions>, "schema"> {
   telemetry?: Telemetry | undefined;
 }
 
-/** An queryable and the schema it is to use: runs the statements of functions/ and explains their failures. */
+/** A queryable and the schema it is to use: runs the statements of queries/ and explains their failures. */
 export class Connection {
   readonly #queryable: Queryable;
   readonly #schema: Schema;

@@ -27,10 +27,13 @@ export type OptionsOf<Table> = { -readonly [Name in keyof Table]?: ValueOf<Table
 /** The same where null takes an option back. */
 export type ChangesOf<Table> = { -readonly [Name in keyof Table]?: ValueOf<Table[Name]> | null | undefined };
 
+/** The type of those options of a table that have a default. */
+export type DefaultsOf<Table> = {
+  [Name in keyof Table as Table[Name] extends { readonly default: unknown } ? Name : never]: ValueOf<Table[Name]>;
+};
+
 /** The options of a table that have a default, with it. */
-export function defaultsOf<Table extends OptionTable>(
-  table: Table,
-): { [Name in keyof Table as Table[Name] extends { readonly default: unknown } ? Name : never]: ValueOf<Table[Name]> } {
+export function defaultsOf<Table extends OptionTable>(table: Table): DefaultsOf<Table> {
   const given = Object.entries(table).filter(([, option]) => option.default !== undefined);
   return Object.fromEntries(given.map(([name, option]) => [name, option.default])) as never;
 }
@@ -39,7 +42,7 @@ export function defaultsOf<Table extends OptionTable>(
 export function completed<Table extends OptionTable, Given extends OptionsOf<Table>>(
   given: Given,
   table: Table,
-): Given & ReturnType<typeof defaultsOf<Table>> {
+): Given & DefaultsOf<Table> {
   const named = Object.entries(given).filter(([, value]) => value !== undefined);
   return { ...defaultsOf(table), ...Object.fromEntries(named) } as never;
 }

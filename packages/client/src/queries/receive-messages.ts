@@ -1,5 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Connection, Row } from "../connection/connection.ts";
+import type { DefaultsOf } from "../options/option.ts";
+import type { receiveOptions } from "../receive/receive-options.ts";
 import { milliseconds } from "./values.ts";
 
 /** A row of `receive_messages`, read. */
@@ -45,15 +47,7 @@ const longestBytes = 256 * 1024 * 1024;
 /** The messages of one receive, in order. */
 export async function receiveMessages(
   db: Connection,
-  request: {
-    queue: string;
-    consumer: string;
-    worker: string | null;
-    max: number;
-    maxBytes: number;
-    leaseMs: number;
-    tellsBegun: boolean;
-  },
+  request: DefaultsOf<typeof receiveOptions> & { queue: string; worker: string },
   signal?: AbortSignal,
 ): Promise<ReceivedRow[]> {
   const { queue, consumer, worker, max, maxBytes, leaseMs, tellsBegun } = request;
