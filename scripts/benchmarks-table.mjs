@@ -88,7 +88,7 @@ const regimes = [
       "send 1 a call, 16 clients | 100 B | skip-locked-delete",
     ],
   ],
-  ["free", "one job a receive, by priority", "pick", "jobs/s", ["pgque", "skip-locked", "advisory-lock"]],
+  ["free", "one job a receive, by priority", "priority", "jobs/s", ["pgque", "skip-locked", "advisory-lock"]],
 ];
 
 /** The value of a column in the first row of a run's report that begins with the cells of `start`. */

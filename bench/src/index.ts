@@ -49,7 +49,13 @@ export {
   type CompareResults,
 } from "./scenarios/compare.ts";
 
-export { runPick, type PickCell, type PickFigures, type PickOptions, type PickResults } from "./scenarios/pick.ts";
+export {
+  runPriority,
+  type PriorityCell,
+  type PriorityFigures,
+  type PriorityOptions,
+  type PriorityResults,
+} from "./scenarios/priority.ts";
 
 export {
   runRates,

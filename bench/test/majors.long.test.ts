@@ -2,7 +2,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runPick } from "#src/scenarios/pick";
+import { runPriority } from "#src/scenarios/priority";
 import { runBench } from "#src/xmin/xmin";
 
 let folder: string;
@@ -17,7 +17,7 @@ const major = ({ postgres }: { postgres: string }): number => Number.parseInt(po
 
 test("every step is run on each major, by turns, and ratios are within one", { timeout: 240_000 }, async () => {
   const options = { quick: true, jobs: 50, workers: 2, systems: ["pgque", "skip-locked"], repeat: 2 };
-  const { results, report } = await runPick({ ...options, postgresMajors: [18, 15], resultsFolder: folder });
+  const { results, report } = await runPriority({ ...options, postgresMajors: [18, 15], resultsFolder: folder });
   expect(results.cells.map((cell) => `${cell.repeat} ${cell.system} ${major(cell)}`)).toEqual([
     "1 pgque 18",
     "1 pgque 15",

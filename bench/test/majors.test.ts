@@ -1,6 +1,6 @@
 import type { Major } from "@pgque/postgres";
 import { expect, test } from "vitest";
-import { resolvePickSettings } from "#src/scenarios/pick";
+import { resolvePrioritySettings } from "#src/scenarios/priority";
 import { heading, list, paragraph, type Block, type TableBlock } from "#src/report/document";
 import { htmlPage } from "#src/report/html/page";
 import { documentOfMajors } from "#src/report/majors-document";
@@ -84,7 +84,7 @@ test("a page of several majors has charts for each, with their own data, and eve
 });
 
 test("a major that cannot be started is not run, and the others are", async () => {
-  const settings = { ...resolvePickSettings({ quick: true }), postgresMajors: [13 as Major, 17 as const] };
+  const settings = { ...resolvePrioritySettings({ quick: true }), postgresMajors: [13 as Major, 17 as const] };
   const servers = await openServers(settings, undefined);
   try {
     expect(servers.open.map(({ major }) => major)).toEqual([17]);

@@ -50,6 +50,12 @@ test("the committed table is what the committed results come to", async () => {
   }
 });
 
+test("a run has the present name of its scenario, whatever it was called", async () => {
+  const earlier = path.join(committed, "send");
+  expect(JSON.parse(readFileSync(path.join(earlier, "results.json"), "utf8")).scenario).toBe("sends");
+  expect(await targetsIn([earlier])).toMatchObject([{ scenario: "send", outcomes: { length: 5 } }]);
+});
+
 test.each([
   ["[1]", "a folder with the results.json of a run"],
   ["{", "a folder with the results.json of a run"],

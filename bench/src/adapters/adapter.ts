@@ -28,7 +28,7 @@ export interface Adapter {
   latency?: WorkerSystem[];
   /** Workers of one process, beside senders of another: rates. */
   rates?: WorkerSystem[];
-  /** Pick by priority: pick. */
+  /** Pick by priority: priority. */
   pick?: Picker[];
   /** The load of que-degradation-test: degradation. */
   degradation?: DegradedSystem[];

@@ -85,7 +85,7 @@ function bitsIn(byte: number): number {
   return bits;
 }
 
-/** What the scenario `sends` sends: an order with its lines, as an application has it in hand. */
+/** What the scenario `send` sends: an order with its lines, as an application has it in hand. */
 export interface Order {
   order: number;
   customer: string;

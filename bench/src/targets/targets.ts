@@ -29,10 +29,13 @@ type Readable = ResultsHead & { settings: { indicative: boolean; repeat?: number
 const scenarios: Record<string, (results: never) => TargetOutcome[]> = {
   xmin: (results: Results) => xminOutcomes(results),
   engine: (results: EngineResults) => engineOutcomes(results),
-  sends: (results: SendResults) => sendOutcomes(sendRows(results)),
+  send: (results: SendResults) => sendOutcomes(sendRows(results)),
   drain: (results: DrainResults) => drainOutcomes(drainRows(results)),
   latency: (results: LatencyResults) => latencyOutcomes(latencyRows(results)),
 };
+
+/** Earlier names, which results of that time have. */
+const renamed: Record<string, string> = { sends: "send", pick: "priority" };
 
 /**
  * Every target of the runs in these folders, or in folders in them. Runs of scenarios without targets, and of several majors, are left out. Throws a BenchOptionError when
@@ -88,7 +91,7 @@ async function resultsIn(folder: string): Promise<Readable | null> {
   }
   const results = parsed(file, text);
   const version: number = results.schemaVersion;
-  if (version === resultsVersion) return results;
+  if (version === resultsVersion) return { ...results, scenario: renamed[results.scenario] ?? results.scenario };
   throw new BenchOptionError("folder", `a results.json of schemaVersion ${resultsVersion}`, `${file}: ${version}`);
 }
 

@@ -5,8 +5,8 @@ test.each([
   [["--messages", "0"], "expected `messages` to be an integer from 1 to 100000, got: 0"],
   [["--messages", "many"], "Expected a number"],
   [["--systems", "kafka"], "expected `systems` to be some of pgque, "],
-])("sends %j is wrong usage: exit code 2 and what was expected", async (flags, message) => {
-  const { code, err } = await pgque(["bench", "sends", ...flags]);
+])("send %j is wrong usage: exit code 2 and what was expected", async (flags, message) => {
+  const { code, err } = await pgque(["bench", "send", ...flags]);
   expect(code).toBe(2);
   expect(err).toContain(message);
 });
@@ -60,7 +60,7 @@ test.each([
 test("a server that cannot be reached is named without the password that was given", async () => {
   const url = "postgres://bench:s3cret@127.0.0.1:1/postgres";
   for (const flags of [["--database-url", url], []]) {
-    const ended = await pgque(["bench", "sends", "--quick", ...flags], { DATABASE_URL: url });
+    const ended = await pgque(["bench", "send", "--quick", ...flags], { DATABASE_URL: url });
     expect(ended.code).not.toBe(0);
     expect(ended.err).toContain("127.0.0.1:1");
     expect(ended.out + ended.err).not.toContain("s3cret");
@@ -70,7 +70,7 @@ test("a server that cannot be reached is named without the password that was giv
 test.each(["postgres://bench:s3cret@[bad/x", "bench:s3cret@db/x", "postgres://bench:s3/cr%et@127.0.0.1:1/x"])(
   "a connection string that cannot be used is not printed: %s",
   async (url) => {
-    const { code, out, err } = await pgque(["bench", "sends", "--quick", "--database-url", url]);
+    const { code, out, err } = await pgque(["bench", "send", "--quick", "--database-url", url]);
     expect(code).not.toBe(0);
     expect(out + err).not.toMatch(/s3cret|cr%et/);
   },

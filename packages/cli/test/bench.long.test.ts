@@ -74,9 +74,9 @@ const engineSchema = z.object({
   ),
 });
 
-const sendsSchema = z.object({
+const sendSchema = z.object({
   schemaVersion: z.literal(1),
-  scenario: z.literal("sends"),
+  scenario: z.literal("send"),
   startedAt: z.iso.datetime(),
   settings: z.looseObject({ indicative: z.literal(true), synchronousCommit: z.literal("on") }),
   cells: z.array(
@@ -148,19 +148,19 @@ test("engine measures the microbenchmarks asked for, prints results.json and wri
   expect(progress).toMatch(/1\/1 idle: (not )?met/);
 });
 
-test("sends measures every system that is installed, and says what is not", async () => {
-  const results = path.join(folder, "sends");
+test("send measures every system that is installed, and says what is not", async () => {
+  const results = path.join(folder, "send");
   const systems = ["pgque", "pgque-zod", "copy", "insert", "graphile-worker", "bullmq", "pgque-prepared"];
   const shape = ["--payload-bytes", "100", "--messages", "1000", "--connections", "2"];
   const run = spawn(
     process.execPath,
-    [bin, "bench", "sends", "--quick", "--systems", systems.join(","), ...shape, "--results", results, "--json"],
+    [bin, "bench", "send", "--quick", "--systems", systems.join(","), ...shape, "--results", results, "--json"],
     { env: environment({ PATH: await pathWithoutRedis() }), stdio: ["ignore", "pipe", "pipe"] },
   );
   const [output, progress, [exitCode]] = await finished(run);
 
   expect({ exitCode, progress }).toMatchObject({ exitCode: 0 });
-  const { cells } = sendsSchema.parse(JSON.parse(output));
+  const { cells } = sendSchema.parse(JSON.parse(output));
   const measured = cells.filter(({ notRun }) => notRun === null).map(({ group, system }) => `${group} ${system}`);
   expect(measured).toEqual([
     ...["pgque", "pgque-zod", "graphile-worker", "copy", "insert"].map((system) => `many ${system}`),

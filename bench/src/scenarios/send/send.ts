@@ -56,7 +56,7 @@ const overheadSeconds = 2;
 
 /** The cells of one load are a step: they are measured together. */
 export const send: Scenario<SendOptions, SendSettings, SendPlan[], SendCell[], SendResults> = {
-  name: "sends",
+  name: "send",
   resolve: resolveSendSettings,
   results: emptyResults,
   plan: (settings) => sendPlan(settings).filter((cells) => cells.length > 0),

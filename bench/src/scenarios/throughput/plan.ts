@@ -14,7 +14,7 @@ import {
 
 /**
  * Those that keep their messages in PostgreSQL, and whose consumers the harness can call for one batch after the other. A library's own
- * workers are what the scenario `drain` measures, its sends what `sends` does.
+ * workers are what the scenario `drain` measures, its sends what `send` does.
  */
 export const throughputSystemNames = ["pgque", "skip-locked", "skip-locked-delete", "pgmq", "pgq", "pgq-universal"];
 

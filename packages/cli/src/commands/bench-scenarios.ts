@@ -85,13 +85,13 @@ export const scenarios: readonly BenchScenario[] = [
     run: ({ runEngine }) => runEngine,
   },
   {
-    name: "sends",
+    name: "send",
     summary: "Measure how fast the client sends, against COPY, INSERT and other queues.",
     details:
       "Many messages in one call against COPY by hand, graphile-worker and BullMQ, one message against a prepared INSERT.",
     examples: `
-  pgque bench sends --quick                            two minutes, once, indicative
-  pgque bench sends --systems pgque,copy,insert        nothing but PostgreSQL and this client`,
+  pgque bench send --quick                            two minutes, once, indicative
+  pgque bench send --systems pgque,copy,insert        nothing but PostgreSQL and this client`,
     options: [
       quick("one repeat of a second a cell"),
       duration("how long each cell is measured (default: 2; quick: 1)"),
@@ -194,13 +194,13 @@ export const scenarios: readonly BenchScenario[] = [
     run: ({ runThroughput }) => runThroughput,
   },
   {
-    name: "pick",
+    name: "priority",
     summary: "Measure how long workers take to do jobs by priority.",
     details: "Jobs that are there at the start, one at a time, the highest priority first; and bare UPDATEs for scale.",
     examples: `
-  pgque bench pick --quick                         2000 jobs, once, indicative
-  pgque bench pick --systems pgque,skip-locked     only these
-  pgque bench pick --jobs 100000 --workers 16`,
+  pgque bench priority --quick                         2000 jobs, once, indicative
+  pgque bench priority --systems pgque,skip-locked     only these
+  pgque bench priority --jobs 100000 --workers 16`,
     options: [
       quick("one repeat of 2000 jobs"),
       ["--jobs <n>", "(default: 10000; quick: 2000)", number],
@@ -208,7 +208,7 @@ export const scenarios: readonly BenchScenario[] = [
       systems("of pgque, pgque-batch, skip-locked, advisory-lock, update-async, update-sync (default: all)"),
       repeat(5, 1),
     ],
-    run: ({ runPick }) => runPick,
+    run: ({ runPriority }) => runPriority,
   },
   {
     name: "degradation",

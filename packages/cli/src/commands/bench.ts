@@ -148,7 +148,7 @@ function targetsCommand(): Command {
     .summary("Print which targets earlier runs have met.")
     .description(
       "Read the results of earlier runs, and print for each target that Pgque sets itself what was measured, over its repeats, and whether it is met. " +
-        "Nothing is run. Scenarios with targets are xmin, engine, sends, drain and latency.",
+        "Nothing is run. Scenarios with targets are xmin, engine, send, drain and latency.",
     )
     .argument("[folder...]", "results folders, or folders of such (default: results)")
     .option("--markdown", "a table for a document")

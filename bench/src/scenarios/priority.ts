@@ -36,18 +36,21 @@ const options = {
   repeat: integerOption("repeat", [1, 100], 5, 1),
 };
 
-/** What a user of the scenario `pick` may choose. */
-export type PickOptions = OptionsOf<typeof options>;
+/** What a user of the scenario `priority` may choose. */
+export type PriorityOptions = OptionsOf<typeof options>;
 
-type PickSettings = SettingsOf<typeof options> & { synchronousCommit: "on" | "off"; autovacuumNaptimeSeconds: number };
+type PrioritySettings = SettingsOf<typeof options> & {
+  synchronousCommit: "on" | "off";
+  autovacuumNaptimeSeconds: number;
+};
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
-export function resolvePickSettings(given: PickOptions): PickSettings {
+export function resolvePrioritySettings(given: PriorityOptions): PrioritySettings {
   return { ...settingsOf(options, given), synchronousCommit: "on", autovacuumNaptimeSeconds: 10 };
 }
 
 /** What was measured. Null: could not be. */
-export interface PickFigures {
+export interface PriorityFigures {
   /** Until every job was done, by any of the workers. */
   seconds: number;
   /** Of all of PostgreSQL's processes. */
@@ -58,21 +61,21 @@ export interface PickFigures {
   outOfOrder: number | null;
 }
 
-export type PickCell = Cell<SystemPlan, PickFigures>;
-export type PickResults = CellResults<PickSettings, PickCell>;
+export type PriorityCell = Cell<SystemPlan, PriorityFigures>;
+export type PriorityResults = CellResults<PrioritySettings, PriorityCell>;
 
 /** The slowest, before anything is known: a guess that the first cells correct. */
 const jobsPerSecond = 700;
 const overheadSeconds = 2;
 
-const pick: Scenario<PickOptions, PickSettings, SystemPlan, PickCell, PickResults> = {
-  name: "pick",
-  resolve: resolvePickSettings,
+const priority: Scenario<PriorityOptions, PrioritySettings, SystemPlan, PriorityCell, PriorityResults> = {
+  name: "priority",
+  resolve: resolvePrioritySettings,
   results: emptyResults,
   plan: systemsInTurn,
-  measure: (plan, context) => measuredCell(plan, context, () => measurePick(plan.system, context)),
+  measure: (plan, context) => measuredCell(plan, context, () => measurePriority(plan.system, context)),
   keep: keepCell,
-  ...reporting(pickReport),
+  ...reporting(priorityReport),
   failed: someFailed,
   headline: ({ settings }) =>
     `${settings.systems.join(", ")}; ${whole(settings.jobs)} jobs, ${settings.workers} workers, ${settings.repeat} repeat(s)`,
@@ -82,18 +85,18 @@ const pick: Scenario<PickOptions, PickSettings, SystemPlan, PickCell, PickResult
 };
 
 /** Has workers do jobs by priority, one at a time, as often as asked. See runScenario. */
-export function runPick(given: PickOptions, hooks: RunHooks = {}): Promise<Run<PickResults>> {
-  return runScenario(pick, given, hooks);
+export function runPriority(given: PriorityOptions, hooks: RunHooks = {}): Promise<Run<PriorityResults>> {
+  return runScenario(priority, given, hooks);
 }
 
 /** Priorities that jobs have, 0 to 9. */
 const priorities = 10;
 
 /** Workers do all the jobs that were there at the start. Throws when a job was done twice or never. */
-export async function measurePick(
+export async function measurePriority(
   system: string,
-  { server, settings, signal, note }: StepContext<PickSettings>,
-): Promise<PickFigures> {
+  { server, settings, signal, note }: StepContext<PrioritySettings>,
+): Promise<PriorityFigures> {
   const picker = named(pickers, system);
   const database = await openDatabase(server, settings.synchronousCommit);
   try {
@@ -155,7 +158,7 @@ export function outOfOrder(done: Pick<Job, "priority">[], workers: number): numb
 }
 
 /** All repeats of one picker. */
-interface PickRow extends FiguresRow<PickFigures> {
+interface PriorityRow extends FiguresRow<PriorityFigures> {
   picker: Picker;
   jobs: number;
   /** Within each repeat: the seconds of skip-locked over this one's. */
@@ -166,9 +169,9 @@ interface PickRow extends FiguresRow<PickFigures> {
 const reference = "skip-locked";
 
 /** In the order of the settings. */
-function pickRows({ cells, settings }: PickResults): PickRow[] {
-  const of = (name: string): PickCell[] => cells.filter(({ system }) => system === name);
-  return settings.systems.flatMap((name): PickRow[] => {
+function priorityRows({ cells, settings }: PriorityResults): PriorityRow[] {
+  const of = (name: string): PriorityCell[] => cells.filter(({ system }) => system === name);
+  return settings.systems.flatMap((name): PriorityRow[] => {
     const row = rowOf(of(name));
     if (row === null) return [];
     const compared = ratioOf(of(reference), of(name), ({ seconds }) => seconds);
@@ -176,27 +179,27 @@ function pickRows({ cells, settings }: PickResults): PickRow[] {
   });
 }
 
-const figure = figureOf<PickFigures>();
+const figure = figureOf<PriorityFigures>();
 const inSeconds = (value: number): string => `${value.toFixed(1)} s`;
-const perThousand = (cpuSeconds: number | null, { jobs }: PickRow): number | null =>
+const perThousand = (cpuSeconds: number | null, { jobs }: PriorityRow): number | null =>
   cpuSeconds === null ? null : (cpuSeconds * 1000) / jobs;
 
-const columns: Column<PickRow>[] = [
+const columns: Column<PriorityRow>[] = [
   { head: "system", cell: ({ picker }) => picker.name },
   { head: "all jobs in", cell: figure(({ seconds }) => seconds, inSeconds) },
   {
     head: "published",
     cell: ({ picker }) => (picker.publishedSeconds === undefined ? "" : inSeconds(picker.publishedSeconds)),
   },
-  { head: "jobs/s", cell: figure(({ seconds }, { jobs }: PickRow) => jobs / seconds, whole) },
+  { head: "jobs/s", cell: figure(({ seconds }, { jobs }: PriorityRow) => jobs / seconds, whole) },
   { head: `${reference} / this`, cell: (row) => (row.picker.name === reference ? "" : spread(row.ratio, ratio)) },
-  { head: "server CPU / 1,000", cell: figure((of, row: PickRow) => perThousand(of.serverCpuSeconds, row), cpuMs) },
-  { head: "worker CPU / 1,000", cell: figure((of, row: PickRow) => perThousand(of.clientCpuSeconds, row), cpuMs) },
+  { head: "server CPU / 1,000", cell: figure((of, row: PriorityRow) => perThousand(of.serverCpuSeconds, row), cpuMs) },
+  { head: "worker CPU / 1,000", cell: figure((of, row: PriorityRow) => perThousand(of.clientCpuSeconds, row), cpuMs) },
   { head: "out of order", cell: figure(({ outOfOrder: count }) => count, whole) },
 ];
 
-function pickReport(results: PickResults): ScenarioReport {
-  const rows = pickRows(results);
+function priorityReport(results: PriorityResults): ScenarioReport {
+  const rows = priorityRows(results);
   const { jobs, workers, repeat, synchronousCommit } = results.settings;
   return {
     caveats: caveatsOf(

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { freshDatabase } from "../../test/support/database.ts";
 import { named, pickers } from "#src/adapters/registry";
 import { BenchOptionError } from "#src/runner/options";
-import { outOfOrder, resolvePickSettings, type PickOptions } from "#src/scenarios/pick";
+import { outOfOrder, resolvePrioritySettings, type PriorityOptions } from "#src/scenarios/priority";
 
 const of = (...priorities: number[]): { priority: number }[] => priorities.map((priority) => ({ priority }));
 
@@ -15,15 +15,15 @@ test.each([
   expect(outOfOrder(done, workers)).toBe(expected);
 });
 
-test.each<[PickOptions, string]>([
+test.each<[PriorityOptions, string]>([
   [{ jobs: 0 }, "expected `jobs` to be an integer from 1 to 10000000, got: 0"],
   [
     { systems: ["kafka"] },
     "expected `systems` to be some of pgque, pgque-batch, skip-locked, advisory-lock, update-async, update-sync, got: kafka",
   ],
-])("pick, %j is refused in words", (options, message) => {
-  expect(() => resolvePickSettings(options)).toThrow(BenchOptionError);
-  expect(() => resolvePickSettings(options)).toThrow(message);
+])("priority, %j is refused in words", (options, message) => {
+  expect(() => resolvePrioritySettings(options)).toThrow(BenchOptionError);
+  expect(() => resolvePrioritySettings(options)).toThrow(message);
 });
 
 test.each(["skip-locked", "advisory-lock"])("%s picks by priority and then by time, whatever the ids", async (name) => {

@@ -6,7 +6,7 @@ import { runSend } from "#src/scenarios/send/send";
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), "pgque test sends "));
+  folder = await mkdtemp(path.join(os.tmpdir(), "pgque test send "));
 });
 afterAll(() => rm(folder, { recursive: true }));
 

@@ -57,7 +57,7 @@ function results(): SendResults {
     }));
   return {
     schemaVersion: 1,
-    scenario: "sends",
+    scenario: "send",
     startedAt: "2026-01-31T08:05:00.000Z",
     machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 33, platform: "linux", node: "24.0.0" },
     settings: { ...settings, indicative: false, server: { fsync: "on" }, embedded: true },

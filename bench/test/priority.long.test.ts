@@ -2,18 +2,18 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runPick } from "#src/scenarios/pick";
+import { runPriority } from "#src/scenarios/priority";
 import { pickerNames } from "#src/adapters/registry";
 import { silent } from "#src/runner/scenario";
 
 let folder: string;
 beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), "pgque test pick "));
+  folder = await mkdtemp(path.join(os.tmpdir(), "pgque test priority "));
 });
 afterAll(() => rm(folder, { recursive: true }));
 
 test("every way to pick does each job once, by priority", { timeout: 240_000 }, async () => {
-  const { results, report } = await runPick({ quick: true, jobs: 500, workers: 4, resultsFolder: folder });
+  const { results, report } = await runPriority({ quick: true, jobs: 500, workers: 4, resultsFolder: folder });
   expect(results.cells.map(({ system, error }) => ({ system, error }))).toEqual(
     pickerNames.map((system) => ({ system, error: null })),
   );
@@ -36,7 +36,7 @@ test("what was measured is kept when the run fails", async () => {
     },
   };
   const options = { quick: true, jobs: 50, workers: 2, systems: ["pgque", "skip-locked"], resultsFolder: folder };
-  await expect(runPick(options, { progress: failing })).rejects.toThrow("the terminal is gone");
+  await expect(runPriority(options, { progress: failing })).rejects.toThrow("the terminal is gone");
   const { cells, interrupted } = JSON.parse(await readFile(path.join(folder, "results.json"), "utf8"));
   expect(cells.map(({ system }: { system: string }) => system)).toEqual(["pgque"]);
   expect(interrupted).toBe(true);
