@@ -41,7 +41,7 @@ test("twenty installers at once: one of them installs", async () => {
   expect(results.filter((result) => result.installed)).toHaveLength(1);
 });
 
-for (const schema of ["queues", "We\"ird Schéma %s $$ 'x'", "select"]) {
+for (const schema of ["queues", "We\"ird Schéma %s $$ 'x'", "select", "a${queue}{schema}%1$s$body$\\\n'\""]) {
   test(`works in a schema named ${schema}, beside another, with an empty search_path`, async () => {
     await install(client);
     await install(client, { schema });
