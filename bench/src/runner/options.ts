@@ -92,29 +92,6 @@ export function integers(option: string, values: number[], min: number, max: num
   return [...new Set(values.map((value) => integer(option, value, min, max)))];
 }
 
-/** The majors of the embedded servers, each once. A server that is given is of one major, and not ours to choose. */
-export function majorsOf({
-  postgresMajors = [17],
-  databaseUrl,
-}: {
-  postgresMajors?: number[];
-  databaseUrl?: string;
-}): Major[] {
-  if (postgresMajors.length > 1 && databaseUrl !== undefined) {
-    const expected =
-      "one major at most where a database to use is given (--database-url, DATABASE_URL or PG* variables)";
-    throw new BenchOptionError("postgres", expected, postgresMajors.join(", "));
-  }
-  if (postgresMajors.length === 0) throw new BenchOptionError("postgres", `some of ${majors.join(", ")}`, "nothing");
-  return [...new Set(postgresMajors.map(major))];
-}
-
-function major(value: number): Major {
-  const known = majors.find((one) => one === value);
-  if (known === undefined) throw new BenchOptionError("postgres", `one of ${majors.join(", ")}`, value);
-  return known;
-}
-
 export function onOrOff(option: string, value: string): "on" | "off" {
   if (value === "on" || value === "off") return value;
   throw new BenchOptionError(option, "on or off", value);
@@ -146,11 +123,21 @@ export interface CommonSettings {
   postgresMajors: Major[];
 }
 
-/** Throws a BenchOptionError for the first option that cannot be used. */
-export function commonSettings(options: CommonOptions): CommonSettings {
-  return {
-    resultsFolder: options.resultsFolder ?? null,
-    databaseUrl: options.databaseUrl ?? null,
-    postgresMajors: majorsOf(options),
-  };
+/**
+ * Each major once. A server that is given is of one major, and not ours to choose.
+ *
+ * Throws a BenchOptionError for the first option that cannot be used.
+ */
+export function commonSettings({ resultsFolder, databaseUrl, postgresMajors = [17] }: CommonOptions): CommonSettings {
+  const asked = [...new Set(postgresMajors)];
+  const refuse = (expected: string, got: unknown) => new BenchOptionError("postgres", expected, got);
+  if (asked.length > 1 && databaseUrl !== undefined)
+    throw refuse(
+      "one major at most where a database to use is given (--database-url, DATABASE_URL or PG* variables)",
+      asked.join(", "),
+    );
+  if (asked.length === 0) throw refuse(`some of ${majors.join(", ")}`, "nothing");
+  const unknown = asked.find((value) => !majors.some((one) => one === value));
+  if (unknown !== undefined) throw refuse(`one of ${majors.join(", ")}`, unknown);
+  return { resultsFolder: resultsFolder ?? null, databaseUrl: databaseUrl ?? null, postgresMajors: asked as Major[] };
 }

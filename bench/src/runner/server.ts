@@ -58,55 +58,44 @@ const reported = [
  * @param more settings that an embedded one is started with besides
  */
 export async function openServer(
-  settings: ServerSettings,
+  { databaseUrl, synchronousCommit, autovacuumNaptimeSeconds }: ServerSettings,
   major: Major,
   more: Record<string, string | number> = {},
 ): Promise<Server> {
-  const embedded = settings.databaseUrl === null ? await startEmbedded(settings, major, more) : null;
-  const url = embedded?.url ?? settings.databaseUrl ?? "";
-  try {
-    return await describe(url, embedded);
-  } catch (error) {
-    await embedded?.stop();
-    throw error;
-  }
-}
-
-function startEmbedded(
-  settings: ServerSettings,
-  major: Major,
-  more: Record<string, string | number>,
-): Promise<Postgres> {
-  return startPostgres({
+  if (databaseUrl !== null) return describe(databaseUrl, null);
+  const embedded = await startPostgres({
     major,
     durable: true,
     settings: {
-      synchronous_commit: settings.synchronousCommit,
+      synchronous_commit: synchronousCommit,
       shared_buffers: "256MB",
       // four processes of a system that has a connection for each handler
       max_connections: 200,
       // No checkpoint within a cell: none would meet one system and spare another.
       max_wal_size: "4GB",
       checkpoint_timeout: "30min",
-      autovacuum_naptime: `${settings.autovacuumNaptimeSeconds}s`,
+      autovacuum_naptime: `${autovacuumNaptimeSeconds}s`,
       autovacuum_vacuum_scale_factor: 0.005,
       autovacuum_vacuum_cost_limit: 10_000,
       jit: false,
       ...more,
     },
   });
+  try {
+    return await describe(embedded.url, embedded);
+  } catch (error) {
+    await embedded.stop();
+    throw error;
+  }
 }
 
 async function describe(url: string, embedded: Postgres | null): Promise<Server> {
-  const open = (database: string | null, role: string): Promise<Client> =>
-    connect(database === null ? url : databaseUrl(url, database), role);
-  const client = await open(null, "set-up").catch((error: unknown) => {
-    throw new Error(
-      `cannot connect to ${withoutPassword(url)}: ${reasonOf(error)}. Is the server running, is the URL right?`,
-      {
-        cause: error,
-      },
-    );
+  const client = await connect(url, "set-up").catch((error: unknown) => {
+    const shown = new URL(url);
+    shown.password = "";
+    throw new Error(`cannot connect to ${shown.href}: ${messageOf(error)}. Is the server running, is the URL right?`, {
+      cause: error,
+    });
   });
   const { rows } = await client.query<{ name: string; value: string }>(
     "select name, current_setting(name) as value from unnest($1::text[]) as name",
@@ -115,14 +104,19 @@ async function describe(url: string, embedded: Postgres | null): Promise<Server>
   await requireCreateDatabase(client);
   const all = Object.fromEntries(rows.map(({ name, value }) => [name, value]));
   const { server_version_num: versionNumber, server_version: version, ...settings } = all;
+  const urlFor = (database: string): string => {
+    const changed = new URL(url);
+    changed.pathname = `/${database}`;
+    return changed.href;
+  };
   return {
     version: (version ?? "").split(" ")[0] ?? "",
     major: Math.floor(Number(versionNumber) / 10_000),
     embedded: embedded !== null,
     place: new URL(url).host,
     settings,
-    urlFor: (database) => databaseUrl(url, database),
-    connect: open,
+    urlFor,
+    connect: (database, role) => connect(urlFor(database), role),
     async createDatabase() {
       const name = `pgque_bench_${randomBytes(6).toString("hex")}`;
       await client.query(`create database ${name}`);
@@ -161,21 +155,9 @@ async function connect(connectionString: string, role: string): Promise<Client> 
   return client;
 }
 
-function databaseUrl(url: string, database: string): string {
-  const changed = new URL(url);
-  changed.pathname = `/${database}`;
-  return changed.href;
-}
-
-function withoutPassword(url: string): string {
-  const shown = new URL(url);
-  shown.password = "";
-  return shown.href;
-}
-
 /** Node's error for several refused addresses has an empty message. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join(", ");
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError) return error.errors.map(messageOf).join(", ");
   return error instanceof Error ? error.message : String(error);
 }
 
