@@ -6,14 +6,14 @@ import { readFileSync } from "node:fs";
 import os from "node:os";
 
 /** What one line of /proc/<pid>/stat says, in the clock's ticks; `reaped` is the time of children that have ended and been waited for. */
-export interface ProcessTimes {
+interface ProcessTimes {
   parent: number;
   own: number;
   reaped: number;
 }
 
 /** Null when there is no such process, or it cannot be seen. */
-export async function processTimes(pid: number): Promise<ProcessTimes | null> {
+async function processTimes(pid: number): Promise<ProcessTimes | null> {
   const line = await readFile(`/proc/${pid}/stat`, "utf8").catch(() => null);
   if (line === null) return null;
   // The process name comes second, in brackets, and may itself hold brackets and spaces.
@@ -27,7 +27,7 @@ export async function processTimes(pid: number): Promise<ProcessTimes | null> {
 }
 
 /** The first of a server's processes; null when they cannot be seen from here: another machine, a container, not Linux. */
-export async function visiblePostmaster(client: pg.Client): Promise<number | null> {
+async function visiblePostmaster(client: pg.Client): Promise<number | null> {
   const { rows } = await client.query<{ pid: number; database: string }>(
     "select pg_backend_pid() as pid, current_database() as database",
   );
@@ -40,7 +40,7 @@ export async function visiblePostmaster(client: pg.Client): Promise<number | nul
 }
 
 /** The postmaster and all its children, as they are now. */
-export async function processesOf(postmaster: number): Promise<(ProcessTimes & { pid: number })[]> {
+async function processesOf(postmaster: number): Promise<(ProcessTimes & { pid: number })[]> {
   const pids = (await readdir("/proc")).filter((name) => /^\d+$/.test(name)).map(Number);
   const all = await Promise.all(pids.map(async (pid) => ({ pid, times: await processTimes(pid) })));
   return all.flatMap(({ pid, times }) =>
@@ -49,7 +49,7 @@ export async function processesOf(postmaster: number): Promise<(ProcessTimes & {
 }
 
 /** Linux reports times of processes and of the machine in hundredths of a second, whatever the kernel's own tick. */
-export const ticksPerSecond = 100;
+const ticksPerSecond = 100;
 
 /** CPU seconds that a server has used. */
 export interface CpuClock {
@@ -77,25 +77,17 @@ export function processCpu(pid: number): CpuClock {
   };
 }
 
-/** Of all of a PostgreSQL server's processes, ended ones included. */
-export class ServerCpu implements CpuClock {
-  readonly #postmaster: number;
-
-  private constructor(postmaster: number) {
-    this.#postmaster = postmaster;
-  }
-
-  /** Null when the server's processes cannot be seen from here: another machine, a container, not Linux. */
-  static async of(client: pg.Client): Promise<ServerCpu | null> {
-    const postmaster = await visiblePostmaster(client);
-    return postmaster === null ? null : new ServerCpu(postmaster);
-  }
-
-  async seconds(): Promise<number> {
-    const running = await Promise.all((await processesOf(this.#postmaster)).map(secondsOf));
-    const postmaster = await processTimes(this.#postmaster);
-    return running.reduce((sum, seconds) => sum + seconds, (postmaster?.reaped ?? 0) / ticksPerSecond);
-  }
+/** Of all of a PostgreSQL server's processes, ended ones included. Null when they cannot be seen from here: another machine, a container, not Linux. */
+export async function serverCpu(client: pg.Client): Promise<CpuClock | null> {
+  const postmaster = await visiblePostmaster(client);
+  if (postmaster === null) return null;
+  return {
+    async seconds() {
+      const running = await Promise.all((await processesOf(postmaster)).map(secondsOf));
+      const reaped = (await processTimes(postmaster))?.reaped ?? 0;
+      return running.reduce((sum, seconds) => sum + seconds, reaped / ticksPerSecond);
+    },
+  };
 }
 
 /** To a nanosecond where the kernel keeps that: an idle server uses less than a tick in seconds. Of the one thread that a server process has. */
@@ -107,26 +99,17 @@ async function secondsOf({ pid, own }: { pid: number; own: number }): Promise<nu
 
 /**
  * What a server's processes have for themselves, all together. Anonymous pages alone: RSS counts shared buffers once for each process that has touched
- * them and grows until all have, and to share them out (PSS) the kernel walks page tables for milliseconds a process.
+ * them and grows until all have, and to share them out (PSS) the kernel walks page tables for milliseconds a process. Null when they cannot be seen from here.
  */
-export class ServerMemory {
-  readonly #postmaster: number;
-
-  private constructor(postmaster: number) {
-    this.#postmaster = postmaster;
-  }
-
-  /** Null when the server's processes cannot be seen from here. */
-  static async of(client: pg.Client): Promise<ServerMemory | null> {
-    const postmaster = await visiblePostmaster(client);
-    return postmaster === null ? null : new ServerMemory(postmaster);
-  }
-
-  async bytes(): Promise<number> {
-    const processes = await processesOf(this.#postmaster);
-    const each = await Promise.all(processes.map(({ pid }) => anonymousBytes(pid)));
-    return each.reduce((sum, bytes) => sum + bytes, 0);
-  }
+export async function serverMemory(client: pg.Client): Promise<{ bytes: () => Promise<number> } | null> {
+  const postmaster = await visiblePostmaster(client);
+  if (postmaster === null) return null;
+  return {
+    async bytes() {
+      const each = await Promise.all((await processesOf(postmaster)).map(({ pid }) => anonymousBytes(pid)));
+      return each.reduce((sum, bytes) => sum + bytes, 0);
+    },
+  };
 }
 
 /** None of a process that has ended meanwhile. */
@@ -136,7 +119,7 @@ async function anonymousBytes(pid: number): Promise<number> {
 }
 
 /** Of this process. */
-export interface OwnMemory {
+interface OwnMemory {
   rssBytes: number;
   /** Of what is still in use; null unless garbage was collected. */
   heapBytes: number | null;
@@ -164,49 +147,38 @@ export interface CpuUsed {
   harnessBusy: number;
 }
 
-export class CpuUse {
-  readonly #server: CpuClock | null;
-  readonly #serverSeconds: number | null;
-  readonly #harness = process.cpuUsage();
-  readonly #loop = performance.eventLoopUtilization();
-  readonly #machineSeconds = machineSeconds();
-
-  private constructor(server: CpuClock | null, serverSeconds: number | null) {
-    this.#server = server;
-    this.#serverSeconds = serverSeconds;
-  }
-
-  static async start(server: CpuClock | null): Promise<CpuUse> {
-    return new CpuUse(server, server === null ? null : await server.seconds());
-  }
-
-  /** Since the start. */
-  async used(): Promise<CpuUsed> {
-    const harness = process.cpuUsage(this.#harness);
-    const harnessCpuSeconds = (harness.user + harness.system) / 1_000_000;
-    const machine = machineSeconds() - this.#machineSeconds;
-    const { utilization } = performance.eventLoopUtilization(this.#loop);
-    const server =
-      this.#server === null || this.#serverSeconds === null
-        ? null
-        : // a process that has ended is counted in whole ticks, and so may be one tick less than while it ran
-          Math.max(0, (await this.#server.seconds()) - this.#serverSeconds);
-    return {
-      serverCpuSeconds: server,
-      harnessCpuSeconds,
-      otherCpuSeconds: server === null ? null : Math.max(0, machine - server - harnessCpuSeconds),
-      harnessBusy: utilization,
-    };
-  }
+/** What is returned says who used them since then. */
+export async function startCpuUse(server: CpuClock | null): Promise<{ used: () => Promise<CpuUsed> }> {
+  const serverBefore = (await server?.seconds()) ?? 0;
+  const [machineBefore, harnessBefore, loop] = [
+    machineSeconds(),
+    process.cpuUsage(),
+    performance.eventLoopUtilization(),
+  ];
+  return {
+    async used() {
+      const harness = process.cpuUsage(harnessBefore);
+      const harnessCpuSeconds = (harness.user + harness.system) / 1_000_000;
+      const machine = machineSeconds() - machineBefore;
+      const { utilization } = performance.eventLoopUtilization(loop);
+      // a process that has ended is counted in whole ticks, and so may be one tick less than while it ran
+      const serverCpuSeconds = server === null ? null : Math.max(0, (await server.seconds()) - serverBefore);
+      const otherCpuSeconds =
+        serverCpuSeconds === null ? null : Math.max(0, machine - serverCpuSeconds - harnessCpuSeconds);
+      return { serverCpuSeconds, harnessCpuSeconds, otherCpuSeconds, harnessBusy: utilization };
+    },
+  };
 }
 
-/** Of all cores together, everything but idling. */
+/**
+ * Of all cores together, everything but idling. On Linux as the kernel has it in /proc/stat: `os.cpus()` leaves out soft interrupts, and what a
+ * hypervisor took away.
+ */
 function machineSeconds(): number {
-  return process.platform === "linux" ? linuxSeconds() : elsewhereSeconds();
-}
-
-/** As the kernel has it in /proc/stat. `os.cpus()` leaves out soft interrupts, and what a hypervisor took away. */
-function linuxSeconds(): number {
+  if (process.platform !== "linux") {
+    const ms = os.cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
+    return ms.reduce((sum, core) => sum + core, 0) / 1000;
+  }
   const [total = ""] = readFileSync("/proc/stat", "utf8").split("\n", 1);
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, steal = 0] = total
     .trim()
@@ -214,9 +186,4 @@ function linuxSeconds(): number {
     .slice(1)
     .map(Number);
   return (user + nice + system + irq + softirq + steal) / ticksPerSecond;
-}
-
-function elsewhereSeconds(): number {
-  const ms = os.cpus().map(({ times }) => times.user + times.nice + times.sys + times.irq);
-  return ms.reduce((sum, core) => sum + core, 0) / 1000;
 }

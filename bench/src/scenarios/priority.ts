@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { Job, Picker } from "../adapters/adapter.ts";
 import { named, pickerNames, pickers } from "../adapters/registry.ts";
 import { openDatabase } from "../runner/server.ts";
-import { CpuUse, ServerCpu } from "../measure/processes.ts";
+import { startCpuUse, serverCpu } from "../measure/processes.ts";
 import { cpuMs, ratio, spread, whole } from "../report/format.ts";
 import { described } from "../report/document.ts";
 import type { Spread } from "../report/results.ts";
@@ -118,7 +118,7 @@ export async function measurePriority(
     );
     await server.checkpoint();
     note("work");
-    const cpu = await CpuUse.start(await ServerCpu.of(admin));
+    const cpu = await startCpuUse(await serverCpu(admin));
     const startMs = performance.now();
     await Promise.all(
       workers.map(async (next) => {

@@ -1,4 +1,4 @@
-import { ownMemory, ServerMemory } from "../measure/processes.ts";
+import { ownMemory, serverMemory } from "../measure/processes.ts";
 import type { Sample } from "../measure/sampler.ts";
 import type { Workbench } from "../xmin/workbench.ts";
 import type { SoakWatch } from "./soak-watch.ts";
@@ -26,7 +26,7 @@ export async function keepingSamples(
   samples: SoakSample[],
 ): Promise<(sample: Sample) => Promise<SoakSample>> {
   const own = ownMemory();
-  const server = await ServerMemory.of(bench.admin);
+  const server = await serverMemory(bench.admin);
   return async (sample) => {
     const latency = watch.takeLatency();
     const serverMemoryBytes = (await server?.bytes()) ?? null;

@@ -1,6 +1,6 @@
 import { Background } from "../load/background.ts";
 import { Latencies, type LatencySummary } from "../measure/histogram.ts";
-import { CpuUse, type CpuUsed } from "../measure/processes.ts";
+import { startCpuUse, type CpuUsed } from "../measure/processes.ts";
 import { bystand } from "../measure/bystander.ts";
 import type { Sample } from "../measure/sampler.ts";
 import type { Settings } from "./xmin-settings.ts";
@@ -37,7 +37,7 @@ export async function runPhase<T>(
   bench.load.tally.latency = new Latencies();
   const from = bench.sampler.samples.length;
   const unsent = bench.load.tally.unsent;
-  const cpu = await CpuUse.start(bench.serverCpu);
+  const cpu = await startCpuUse(bench.serverCpu);
   const sample = async (): Promise<Sample> => {
     const taken = await bench.sampler.sample(phase.name);
     await phase.onSample(taken);

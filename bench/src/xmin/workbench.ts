@@ -7,7 +7,7 @@ import { createBystanderTable } from "../measure/bystander.ts";
 import { createPgstattuple, flushStatistics } from "../measure/relations.ts";
 import { Latencies } from "../measure/histogram.ts";
 import { Sampler } from "../measure/sampler.ts";
-import { ServerCpu, sumOfCpu, type CpuClock } from "../measure/processes.ts";
+import { serverCpu, sumOfCpu, type CpuClock } from "../measure/processes.ts";
 import type { Settings } from "./xmin-settings.ts";
 import type { RunningSystem, System } from "../adapters/adapter.ts";
 
@@ -74,6 +74,6 @@ export async function openWorkbench(server: Server, system: System, settings: Se
 }
 
 async function cpuOf(admin: pg.Client, { otherServer }: RunningSystem): Promise<CpuClock | null> {
-  const postgres = await ServerCpu.of(admin);
+  const postgres = await serverCpu(admin);
   return postgres === null || otherServer === undefined ? postgres : sumOfCpu([postgres, otherServer]);
 }

@@ -1,6 +1,6 @@
 import { Pool, type Client } from "pg";
 import { openDatabase } from "../../runner/server.ts";
-import { ServerCpu } from "../../measure/processes.ts";
+import { serverCpu } from "../../measure/processes.ts";
 import type { Place, Store } from "../adapter.ts";
 
 /** Of one database, until what is made in it is known. */
@@ -34,7 +34,7 @@ async function pgStore({ server, synchronousCommit }: Place): Promise<PgStore> {
       await admin.query("vacuum (analyze)");
       await server.checkpoint();
     };
-    return { pool, store: { url: database.url, cpu: await ServerCpu.of(admin), admin, settleDown, close } };
+    return { pool, store: { url: database.url, cpu: await serverCpu(admin), admin, settleDown, close } };
   } catch (error) {
     await close();
     throw error;

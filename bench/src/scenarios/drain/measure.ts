@@ -3,7 +3,7 @@ import { setInterval, setTimeout as sleep } from "node:timers/promises";
 import type { Store } from "../../adapters/adapter.ts";
 import { drainSystems, named } from "../../adapters/registry.ts";
 import { handledWrongly, numbered } from "../../load/messages.ts";
-import { CpuUse } from "../../measure/processes.ts";
+import { startCpuUse } from "../../measure/processes.ts";
 import { growthOf, type Growth } from "../../measure/statistics.ts";
 import { walPosition } from "../../measure/relations.ts";
 import { Child } from "../../runner/child.ts";
@@ -87,7 +87,7 @@ async function drain(
   signal: AbortSignal,
 ): Promise<DrainFigures> {
   const walBefore = store.admin === null ? null : await walPosition(store.admin);
-  const cpu = await CpuUse.start(store.cpu);
+  const cpu = await startCpuUse(store.cpu);
   const startMs = performance.now();
   await fleet.start();
   const keepAhead = async (): Promise<void> => {

@@ -7,7 +7,7 @@ import { closing } from "../../runner/failure.ts";
 import { openDatabase } from "../../runner/server.ts";
 import { meanBytes, orders, type Order } from "../../load/messages.ts";
 import { saturate } from "../../load/saturate.ts";
-import { CpuUse, ServerCpu, type CpuClock } from "../../measure/processes.ts";
+import { startCpuUse, serverCpu, type CpuClock } from "../../measure/processes.ts";
 import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
 import { walPosition } from "../../measure/relations.ts";
 import type { Cell } from "../../runner/cells.ts";
@@ -81,7 +81,7 @@ class SendWork {
   /** Sends for so long; what does not count only warms up. */
   async round(seconds: number, counts: boolean, signal: AbortSignal): Promise<void> {
     const walBefore = await walPosition(this.#site.admin);
-    const cpu = await CpuUse.start(this.#cpu);
+    const cpu = await startCpuUse(this.#cpu);
     const startMs = performance.now();
     const sent = await this.#sendFor(seconds, counts, signal);
     const elapsed = (performance.now() - startMs) / 1000;
@@ -169,7 +169,7 @@ async function openWork(
     const site: SendSite = { admin, pool, connections: plan.connections, payloads };
     const sender = await senderNamed(plan.group, plan.system).open(site);
     opened.push(sender);
-    const cpu = sender.server ?? (await ServerCpu.of(admin));
+    const cpu = sender.server ?? (await serverCpu(admin));
     return { work: new SendWork(plan.messages, site, sender, cpu), close };
   } catch (error) {
     await close();

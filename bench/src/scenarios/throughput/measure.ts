@@ -9,7 +9,7 @@ import type { CallTimes } from "../../load/saturate.ts";
 import { randomPayloads } from "../../load/messages.ts";
 import { saturate, timesOf, type Caller } from "../../load/saturate.ts";
 import { Tally } from "../../load/tally.ts";
-import { CpuUse, ServerCpu } from "../../measure/processes.ts";
+import { startCpuUse, serverCpu } from "../../measure/processes.ts";
 import { createPgstattuple, deadTuplesIn, flushStatistics, walPosition } from "../../measure/relations.ts";
 import type { StepContext } from "../../runner/scenario.ts";
 import type { ThroughputPlan, ThroughputSettings } from "./plan.ts";
@@ -112,7 +112,7 @@ async function measured(
 ): Promise<Omit<ThroughputFigures, "deadTuples" | "deadTuplesFrom">> {
   const messagesBefore = work.messages();
   const walBefore = await walPosition(admin);
-  const cpu = await CpuUse.start(await ServerCpu.of(admin));
+  const cpu = await startCpuUse(await serverCpu(admin));
   const beside = new Background(signal);
   if (maintain) beside.every(maintainSeconds, maintain);
   const startMs = performance.now();

@@ -1,7 +1,7 @@
 import { rawInsert, rawTable } from "../../../adapters/controls.ts";
 import { queue } from "../../../adapters/support/pgque-queue.ts";
 import { saturate, timesOf, type Caller } from "../../../load/saturate.ts";
-import { CpuUse, ServerCpu } from "../../../measure/processes.ts";
+import { startCpuUse, serverCpu, type CpuClock } from "../../../measure/processes.ts";
 import { quotient } from "../../../measure/statistics.ts";
 import { micros, ratio, whole } from "../../../report/format.ts";
 import { atLeast } from "../../../runner/target.ts";
@@ -33,7 +33,7 @@ export const send = defineMicrobenchmark({
   async measure(context, { connections, rounds, seconds }) {
     return withQueue(context, {}, async (database) => {
       await database.admin.query(rawTable);
-      const cpu = await ServerCpu.of(database.admin);
+      const cpu = await serverCpu(database.admin);
       const senders = {
         pgque: await open(database, "pgque", connections),
         raw: await open(database, "raw", connections),
@@ -79,10 +79,10 @@ function open({ connect }: QueueDatabase, side: Side, connections: number): Prom
 
 async function round(
   senders: Caller[],
-  { cpu, seconds, signal }: { cpu: ServerCpu | null; seconds: number; signal: AbortSignal },
+  { cpu, seconds, signal }: { cpu: CpuClock | null; seconds: number; signal: AbortSignal },
   rate: Rate,
 ): Promise<void> {
-  const use = await CpuUse.start(cpu);
+  const use = await startCpuUse(cpu);
   const startMs = performance.now();
   const tasks = await saturate(senders, seconds, signal);
   const elapsed = (performance.now() - startMs) / 1000;
