@@ -199,19 +199,10 @@ export class HandlerRun {
   #failures(error: unknown): readonly Outcome[] {
     if (this.#isCutOff)
       this.#options.log.info("handler cut off, its messages are given back", { batch: this.#batch.id, error });
-    return this.#givenUp ?? this.#messages.map((message) => (this.#isCutOff ? released : this.#failed(message, error)));
-  }
-
-  #failed(message: Message, error: unknown): Outcome {
-    const outcome = failed(message, error, this.#options);
-    const foreseen = this.#options.attempts.foreseen(message, outcome);
-    this.#options.log.warn("message failed", {
-      message: message.id,
-      attempt: message.attempt,
-      ...(foreseen.kind === "retry" ? { retryAfterMs: foreseen.afterMs } : { dead: true }),
-      error,
-    });
-    return outcome;
+    return (
+      this.#givenUp ??
+      this.#messages.map((message) => (this.#isCutOff ? released : failed(message, error, this.#options)))
+    );
   }
 
   #startClock(late: (outcomes: readonly Outcome[]) => void): () => void {

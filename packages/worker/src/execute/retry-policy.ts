@@ -1,11 +1,30 @@
 import type { Message } from "@pgque/client";
+import type { Fields } from "../log.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Outcome } from "./outcome.ts";
 import { formatError } from "./format-error.ts";
 import { isUnrecoverable } from "./unrecoverable-error.ts";
 
-/** What becomes of a message whose handler failed. */
-export function failed(message: Message, error: unknown, options: ResolvedOptions): Outcome {
+/** What becomes of a message that failed, which is logged. `what`: how; `about`: what the log is to say of the error. */
+export function failed(
+  message: Message,
+  error: unknown,
+  options: ResolvedOptions,
+  what = "message failed",
+  about: Fields = { error },
+): Outcome {
+  const outcome = outcomeOfFailure(message, error, options);
+  const foreseen = options.attempts.foreseen(message, outcome);
+  options.log.warn(what, {
+    message: message.id,
+    attempt: message.attempt,
+    ...(foreseen.kind === "retry" ? { retryAfterMs: foreseen.afterMs } : { dead: true }),
+    ...about,
+  });
+  return outcome;
+}
+
+function outcomeOfFailure(message: Message, error: unknown, options: ResolvedOptions): Outcome {
   options.onFailed?.(message, error);
   const reason = formatError(error);
   if (isUnrecoverable(error)) return { kind: "dead", reason, error };

@@ -1,5 +1,5 @@
 import type { Message, PgqueError, Queue } from "@pgque/client";
-import type { AnyHandler, BatchContext, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./handler.ts";
+import type { AnyHandler, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./handler.ts";
 import { issuesToLog } from "../fetch/payload-mask.ts";
 import { wrapped } from "./wrapped.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
@@ -19,7 +19,7 @@ export interface Route {
 
 export function routeOf(queue: Queue, handler: AnyHandler, options: ResolvedOptions): Route {
   const unknown = (message: Message): HandlerOutcome => unknownType(message, options);
-  const handle = options.batch ? together(handler as BatchHandler) : one(handler as Handler | TypeHandlers, unknown);
+  const handle = options.batch ? (handler as BatchHandler) : one(handler as Handler | TypeHandlers, unknown);
   return {
     unit: options.batch ? "batch" : options.mode === "ordered" ? "sequence" : "message",
     stopsAtFailure: options.onFailure !== "skip",
@@ -28,22 +28,10 @@ export function routeOf(queue: Queue, handler: AnyHandler, options: ResolvedOpti
       const isUnknown = queue.types !== undefined && !Object.hasOwn(queue.types, message.type);
       if (isUnknown) return outcomeOf(unknown(message), options.clock) ?? failed(message, error, options);
       options.watch.events.emit("invalid", () => ({ message, error }));
-      const outcome = failed(message, error, options);
-      const foreseen = options.attempts.foreseen(message, outcome);
-      options.log.warn("payload does not fit the queue's schema", {
-        message: message.id,
-        attempt: message.attempt,
-        ...(foreseen.kind === "retry" ? { retryAfterMs: foreseen.afterMs } : { dead: true }),
-        code: error.code,
-        issues: issuesToLog(message, error),
-      });
-      return outcome;
+      const about = { code: error.code, issues: issuesToLog(message, error) };
+      return failed(message, error, options, "payload does not fit the queue's schema", about);
     },
   };
-}
-
-function together(handler: BatchHandler): Route["handle"] {
-  return (messages, context: BatchContext) => handler(messages, context);
 }
 
 function one(handler: Handler | TypeHandlers, unknown: (message: Message) => HandlerOutcome): Route["handle"] {
