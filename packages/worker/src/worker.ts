@@ -17,7 +17,7 @@ import {
   type RunOnceOptions,
 } from "./drain/drain-options.ts";
 import type { RunSummary } from "./drain/summary.ts";
-import { Preparation } from "./prepare.ts";
+import { preparation, type Prepare } from "./prepare.ts";
 import { Run } from "./run.ts";
 import { withinPool } from "./transaction/within-pool.ts";
 
@@ -41,7 +41,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
   readonly #queue: Queue;
   readonly #handler: AnyHandler;
   readonly #options: ResolvedOptions;
-  readonly #preparation: Preparation;
+  readonly #prepare: Prepare;
   readonly #drains: Drains;
   #state: WorkerState = "idle";
   /** How often it was started or stopped: what ends later than the next such call has nothing to say of its state. */
@@ -75,8 +75,8 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     this.pgque = pgque;
     this.#queue = queue;
     this.#handler = handler;
-    this.#preparation = new Preparation(pgque, queue, this.#options);
-    this.#drains = new Drains(pgque, queue, handler, this.#options, this.name, this.#preparation);
+    this.#prepare = preparation(pgque, queue, this.#options);
+    this.#drains = new Drains(pgque, queue, handler, this.#options, this.name, this.#prepare);
   }
 
   /** The name of its queue. */
@@ -231,7 +231,7 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
     this.#givenUp = new AbortController();
     const { signal: givenUp } = this.#givenUp;
     await after;
-    await this.#preparation.run(AbortSignal.any([forced, givenUp]));
+    await this.#prepare(AbortSignal.any([forced, givenUp]));
     watch.begin();
     // a name of its own: the heartbeats of the run before named a session that is over, and would give these leases away
     this.#starts += 1;

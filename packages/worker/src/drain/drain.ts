@@ -106,7 +106,7 @@ export class Drain {
         this.#stop.abort();
         throw error;
       } finally {
-        for (const one of received) this.#take(one);
+        for (const { batch, open } of received) this.#executor.take(open, batch);
       }
     });
   }
@@ -124,7 +124,7 @@ export class Drain {
         const received = await this.#receive(messagesMax - this.#received + 1);
         if (received !== undefined) {
           if (this.#isTooMuch) this.#stop.abort();
-          this.#take(received);
+          this.#executor.take(received.open, received.batch);
           // what is brought forward need not be maintained for: what is due comes with it
           isMaintained &&= bringForward !== false;
         } else if (!isIdle) {
@@ -229,10 +229,6 @@ export class Drain {
     } finally {
       stopKeeping();
     }
-  }
-
-  #take({ batch, open }: Received): void {
-    this.#executor.take(open, batch);
   }
 
   async #maintain(): Promise<void> {

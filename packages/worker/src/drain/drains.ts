@@ -1,7 +1,7 @@
 import type { Pgque, Queue } from "@pgque/client";
 import type { AnyHandler } from "../execute/handler.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import type { Preparation } from "../prepare.ts";
+import type { Prepare } from "../prepare.ts";
 import { Drain, type DrainSettings } from "./drain.ts";
 import type { RunOnceOptions, DrainOptions } from "./drain-options.ts";
 import type { RunSummary } from "./summary.ts";
@@ -13,7 +13,7 @@ export class Drains {
   readonly #handler: AnyHandler;
   readonly #options: ResolvedOptions;
   readonly #name: string;
-  readonly #preparation: Preparation;
+  readonly #prepare: Prepare;
   readonly #running = new Set<Promise<unknown>>();
   #stop = new AbortController();
   #begun = 0;
@@ -24,14 +24,14 @@ export class Drains {
     handler: AnyHandler,
     options: ResolvedOptions,
     name: string,
-    preparation: Preparation,
+    prepare: Prepare,
   ) {
     this.#pgque = pgque;
     this.#queue = queue;
     this.#handler = handler;
     this.#options = options;
     this.#name = name;
-    this.#preparation = preparation;
+    this.#prepare = prepare;
   }
 
   /** `forced`: aborted, the end of a pass that is stopped waits for no handler. */
@@ -76,7 +76,7 @@ export class Drains {
     if (stopping.aborted) onStopping();
     const over = AbortSignal.any([givenUp.signal, forced]);
     try {
-      await this.#preparation.run(over);
+      await this.#prepare(over);
       return true;
     } catch (error) {
       if (over.aborted) return false;
