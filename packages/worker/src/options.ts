@@ -212,11 +212,7 @@ export const workerOptions = {
     default: 1000,
     help: "time between two maintenances of the queue",
   },
-  /**
-   * Schedules of the queue, by name, set when the worker starts, as with `pgque.schedules.set`: which needs `<schema>_admin` when they are
-   * not just like that already. One that is no longer declared stays: remove it with `pgque.schedules.remove`. A worker runs every
-   * schedule of its queue, whoever has set it. Default: none.
-   */
+  /** Documented in `WorkerOptions`, which knows the queue's types. */
   schedules: {
     // by resolveOptions: what reads cron expressions is not loaded with the table
     check: unchecked<DeclaredSchedules>(),
@@ -235,10 +231,7 @@ export const workerOptions = {
     absent: "the system's",
     help: "what time it is, for tests",
   },
-  /**
-   * What runs around each call of the handler, the first outermost, in its transaction and its span: to time it, to set an AsyncLocalStorage, to make
-   * an outcome of an error. See `Middleware`. Default: none.
-   */
+  /** Documented in `WorkerOptions`, which knows the queue's types. */
   middleware: {
     check: middlewareCheck,
     default: [],
