@@ -78,9 +78,8 @@ export { runThroughput, type ThroughputCell, type ThroughputResults } from "./sc
 export type { ThroughputFigures } from "./scenarios/throughput/measure.ts";
 export { throughputSystemNames, type ThroughputOptions } from "./scenarios/throughput/plan.ts";
 
-export { runDegradation } from "./degradation/degradation.ts";
-export type { DegradationOptions } from "./degradation/degradation-settings.ts";
-export type { DegradationCell, DegradationFigures, DegradationResults } from "./degradation/degradation-results.ts";
+export { runDegradation, type DegradationCell, type DegradationResults } from "./scenarios/degradation/degradation.ts";
+export type { DegradationFigures, DegradationOptions } from "./scenarios/degradation/measure.ts";
 
 export { targetsIn, type TargetsOfRun } from "./targets/targets.ts";
 export type { TargetOutcome } from "./runner/target.ts";

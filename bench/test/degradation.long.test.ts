@@ -2,11 +2,10 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { runDegradation } from "#src/degradation/degradation";
-import type { DegradationResults } from "#src/degradation/degradation-results";
-import type { DegradationOptions } from "#src/degradation/degradation-settings";
 import { degradedSystemNames } from "#src/adapters/registry";
 import type { Run } from "#src/runner/run";
+import { runDegradation, type DegradationResults } from "#src/scenarios/degradation/degradation";
+import type { DegradationOptions } from "#src/scenarios/degradation/measure";
 
 let folder: string;
 beforeAll(async () => {

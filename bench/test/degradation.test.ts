@@ -1,21 +1,25 @@
 import { expect, test } from "vitest";
-import { freshDatabase } from "../../test/support/database.ts";
-import { degradationCharts } from "#src/degradation/degradation-charts";
-import { mainColumns } from "#src/degradation/degradation-columns";
-import type { DegradationCell, DegradationFigures, DegradationSample } from "#src/degradation/degradation-results";
-import {
-  cellSettings,
-  longTransaction,
-  resolveDegradationSettings,
-  type DegradationOptions,
-} from "#src/degradation/degradation-settings";
-import { degradationCaveats, degradationRows } from "#src/degradation/degradation-summary";
 import { degradedSystems, named } from "#src/adapters/registry";
-import { LockTimes } from "#src/degradation/lock-times";
-import { fellBehind, ranAwayAfter } from "#src/degradation/runaway";
 import type { HorizonContext } from "#src/horizons/horizon";
 import { horizonNamed } from "#src/horizons/registry";
 import { BenchOptionError } from "#src/runner/options";
+import {
+  degradationReport,
+  type DegradationCell,
+  type SampledDegradation,
+} from "#src/scenarios/degradation/degradation";
+import {
+  cellSettings,
+  fellBehind,
+  LockTimes,
+  longTransaction,
+  ranAwayAfter,
+  resolveDegradationSettings,
+  type DegradationFigures,
+  type DegradationOptions,
+  type DegradationSample,
+} from "#src/scenarios/degradation/measure";
+import { freshDatabase } from "../../test/support/database.ts";
 import { largeRun } from "./support/large-run.ts";
 
 const everyFiveSeconds = (...depths: number[]) => depths.map((depth, index) => ({ seconds: 60 + 5 * index, depth }));
@@ -80,17 +84,13 @@ test("a cell is one producer and one consumer with one message at a time, and no
 });
 
 test("what was published of a system is a row below its own, which stands beside it also when ours failed", () => {
-  const rows = degradationRows({
-    settings: settingsOf("que", "skip-locked"),
-    cells: [failed("que"), cell("skip-locked")],
-  });
-  expect(rows.map(({ name, errors }) => [name, errors])).toEqual([
-    ["que", ["deadlock detected"]],
-    ["que, published", []],
-    ["skip-locked", []],
+  const [table] = [reportOf([failed("que"), cell("skip-locked")], { systems: ["que", "skip-locked"] }).table].flat();
+  expect(table?.rows.map(({ cells: [name], absence }) => [name, absence])).toEqual([
+    ["que", "error: deadlock detected"],
+    ["que, published", null],
+    ["skip-locked", null],
   ]);
-  const [, published] = rows;
-  expect(published && mainColumns.map(({ head, cell: text }) => [head, text(published)])).toEqual([
+  expect(table?.heads.map((head, index) => [head, table.rows[1]?.cells[index]])).toEqual([
     ["system", "que, published"],
     ["backlog, end", "60,000"],
     ["backlog at most", "–"],
@@ -110,13 +110,13 @@ test.each([
   [[60, 120], "1:30 (1:00–2:00)"],
 ])("a backlog that ran away after %j s is told as %s", (ran, expected) => {
   const cells = ran.map((ranAwaySeconds, index) => cell("pgque", index + 1, { ranAwaySeconds }));
-  const [row] = degradationRows({ settings: settingsOf("pgque"), cells });
-  expect(row && mainColumns.find(({ head }) => head === "ran away after")?.cell(row)).toBe(expected);
+  const [table] = [reportOf(cells, { systems: ["pgque"] }).table].flat();
+  expect(table?.rows[0]?.cells[table.heads.indexOf("ran away after")]).toBe(expected);
 });
 
 test("a run that is not an hour at 50/s says that it is not what was published", () => {
   const caveats = (options: DegradationOptions): string =>
-    degradationCaveats({ ...run([], options), interrupted: true }).join(" ");
+    degradationReport({ ...run([], options), interrupted: true }, []).caveats.join(" ");
   expect(caveats({})).toContain("This run: 900 s at 50/s");
   expect(caveats({ durationSeconds: 3600 })).not.toContain("This run");
   expect(caveats({ quick: true })).toMatch(/^Indicative only/);
@@ -129,11 +129,11 @@ test("charts have all systems over the time since the transaction was opened; wh
   const sampled = held
     .filter(({ phase }) => phase !== "recovery")
     .map((sample): DegradationSample => ({ ...sample, lockP50Ms: 1.5, lockP99Ms: null }));
-  const data = degradationCharts(run([failed("que"), cell("pgque")], { systems: ["que", "pgque"] }), [
-    { system: "que", repeat: 1, samples: sampled },
-    { system: "pgque", repeat: 1, samples: [] },
+  const { more } = reportOf([], { systems: ["que", "pgque"] }, [
+    { cell: failed("que"), samples: sampled },
+    { cell: cell("pgque"), samples: [] },
   ]);
-  const [group] = data.groups;
+  const [group] = more.flatMap((part) => (typeof part === "object" && part.kind === "charts" ? part.data.groups : []));
   expect(group?.span).toEqual({ label: "transaction open", fromSeconds: 0, untilSeconds: 135 });
   expect(group?.cells.map(({ system, invalid }) => [system, invalid])).toEqual([["que", true]]);
   expect(group?.cells[0]?.seconds.slice(0, 7)).toEqual([-30, -25, -20, -15, -10, -5, 0]);
@@ -179,7 +179,9 @@ function run(cells: DegradationCell[], options: DegradationOptions) {
   };
 }
 
-const settingsOf = (...systems: string[]) => run([], { systems }).settings;
+function reportOf(cells: DegradationCell[], options: DegradationOptions, measured: SampledDegradation[] = []) {
+  return degradationReport(run(cells, options), measured);
+}
 
 test("the long transaction holds a transaction id, as that of the original, which inserts and then idles", async () => {
   await using database = await freshDatabase();

@@ -26,8 +26,6 @@ export interface ScenarioReport {
   intro?: string;
   /** The answer; of several tables each has its caption above it in the report. */
   table: TableBlock | TableBlock[];
-  /** What belongs to the answer: each has its caption above it in the report. Default: nothing. */
-  besides?: TableBlock[];
   /** What follows the tables, in the report only; a string is our own prose. */
   more: (string | Block)[];
   /** What was run, in its author's words. */
@@ -51,7 +49,7 @@ export function reporting<Results extends Reported, Measured>(
   return {
     document(results: Results, measured: Measured[]): Document {
       const described = describe(results, measured);
-      const { caveats, verdicts = [], intro = medians(results), table, besides = [], more } = described;
+      const { caveats, verdicts = [], intro = medians(results), table, more } = described;
       return {
         title: titleOf(results),
         blocks: [
@@ -59,16 +57,15 @@ export function reporting<Results extends Reported, Measured>(
           ...list(verdicts),
           ...paragraph(prose(intro)),
           ...(Array.isArray(table) ? table.flatMap(headed) : [table]),
-          ...besides.flatMap(headed),
           ...more.flatMap((part) => (typeof part === "string" ? paragraph(prose(part)) : part)),
           ...closing(described.systems, [...described.settings, serverLine(results.settings)], results.machine),
         ],
       };
     },
     report(results: Results): string {
-      const { table, besides = [], verdicts = [], caveats } = describe(results, []);
+      const { table, verdicts = [], caveats } = describe(results, []);
       const parts = [
-        ...[table, besides].flat().map(tableText),
+        ...[table].flat().map(tableText),
         verdicts.map((text) => wrap(text)).join("\n"),
         wrap(caveats.join(" ")),
       ];
@@ -81,11 +78,17 @@ export const medians = ({ settings }: Reported): string =>
   `The median of ${settings.repeat} repeat(s), and the range in brackets. A ratio is that of two cells of the same repeat.`;
 
 /** In the order of every report: how much the run is worth, what its figures share the machine with, whose server it was. */
-export function caveatsOf({ settings, interrupted }: Reported, indicative: string, shared: string): string[] {
+export function caveatsOf(
+  { settings, interrupted }: Pick<Reported, "settings" | "interrupted">,
+  indicative: string,
+  shared: string,
+  others: string[] = [],
+): string[] {
   return [
     ...(settings.indicative ? [`Indicative only: ${indicative}`] : []),
     shared,
     ...(settings.embedded ? [] : ["On a server that was given: its own settings apply, other work on it counts."]),
+    ...others,
     ...(interrupted ? ["Interrupted: only what was measured until then."] : []),
   ];
 }
