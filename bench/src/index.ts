@@ -65,10 +65,9 @@ export {
   type RatesResults,
 } from "./scenarios/rates/rates.ts";
 
-export { runSoak } from "./soak/soak.ts";
-export type { SoakOptions } from "./soak/soak-settings.ts";
-export type { SoakCell, SoakFigures, SoakResults } from "./soak/soak-results.ts";
-export type { Drift } from "./soak/drift.ts";
+export { runSoak, type SoakCell, type SoakResults } from "./scenarios/soak/soak.ts";
+export type { SoakFigures, SoakOptions } from "./scenarios/soak/measure.ts";
+export type { Drift } from "./scenarios/soak/drift.ts";
 
 export { runRetention } from "./retention/retention.ts";
 export type { RetentionOptions } from "./retention/retention-settings.ts";

@@ -3,8 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { silent } from "#src/runner/scenario";
-import { runSoak } from "#src/soak/soak";
-import type { SoakCell } from "#src/soak/soak-results";
+import { runSoak, type SoakCell } from "#src/scenarios/soak/soak";
 
 let folder: string;
 beforeAll(async () => {

@@ -1,12 +1,8 @@
 import { expect, test } from "vitest";
-import { BenchOptionError } from "#src/runner/options";
 import { disturbed } from "#src/report/scenario-report";
-import { bytesPerHourMax } from "#src/soak/drift-limits";
-import type { DriftMeasure } from "#src/soak/drift-measures";
-import { driftsOf, type Drift } from "#src/soak/drift";
-import type { SoakSample } from "#src/soak/soak-samples";
-import { resolveSoakSettings, type SoakOptions } from "#src/soak/soak-settings";
-import { soakInvalidity, type SoakEvidence } from "#src/soak/soak-verdict";
+import { BenchOptionError } from "#src/runner/options";
+import { bytesPerHourMax, driftsOf, type Drift, type DriftName, type SoakSample } from "#src/scenarios/soak/drift";
+import { resolveSoakSettings, soakInvalidity, type SoakEvidence, type SoakOptions } from "#src/scenarios/soak/measure";
 
 const quiet: Omit<SoakSample, "seconds"> = {
   phase: "soak",
@@ -46,7 +42,7 @@ function samplesOf(change: (seconds: number, index: number) => Partial<SoakSampl
 }
 
 const inPostgres = { inPostgres: true, rate: 800 };
-const driftIn = (samples: SoakSample[], name: DriftMeasure["name"]): Drift | undefined =>
+const driftIn = (samples: SoakSample[], name: DriftName): Drift | undefined =>
   driftsOf(samples, inPostgres).find(({ measure }) => measure === name);
 
 /** As a rotation every 40 seconds makes them, up to a height, sampled wherever a sample comes to be. */
@@ -70,7 +66,7 @@ test("what stays where it is is flat, in every measure", () => {
   });
 });
 
-test.each<[DriftMeasure["name"], (seconds: number) => Partial<SoakSample>, number]>([
+test.each<[DriftName, (seconds: number) => Partial<SoakSample>, number]>([
   ["deadTuples", (seconds) => ({ deadTuples: 2 * seconds }), 7200],
   ["bytes", (seconds) => ({ ...saw(() => 8_000_000)(seconds), bytes: 8_000_000 + 5000 * seconds }), 18_000_000],
   ["latencyP99Ms", (seconds) => ({ latencyP99Ms: 10 + seconds / 100 }), 36],
