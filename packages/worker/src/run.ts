@@ -6,7 +6,6 @@ import type { Load } from "./health/health.ts";
 import { SharedServices } from "./shared-services.ts";
 import { Notice } from "./notify/notice.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
-import { Polling } from "./fetch/polling.ts";
 import { routeOf } from "./execute/route.ts";
 import { startScheduler } from "./schedule/scheduler.ts";
 import { Settler } from "./settle/settler.ts";
@@ -52,21 +51,10 @@ export class Run {
       progress,
     );
     const heartbeat = services.heartbeat(options, this.#settler, this.#over.signal);
-    const wakeUps = services.wakeUps(queue, options, this.#over.signal);
+    const turns = services.receiveTurns(queue, options, this.#over.signal);
     // what stood behind a batch in its lanes is there now, and no sender will say so: a receive meanwhile may have found nothing
-    if (options.mode === "ordered") this.#settler.onFinished = () => wakeUps?.wake();
-    const polling = new Polling(wakeUps, options);
-    this.#fetcher = new Fetcher(
-      pgque,
-      queue,
-      options,
-      name,
-      this.#executor,
-      this.#settler,
-      heartbeat,
-      progress,
-      polling,
-    );
+    if (options.mode === "ordered") this.#settler.onFinished = () => turns.wake();
+    this.#fetcher = new Fetcher(pgque, queue, options, name, this.#executor, this.#settler, heartbeat, progress, turns);
     const { watch } = options;
     const stopping = this.#stopping.signal;
     const over = this.#over.signal;

@@ -1,4 +1,5 @@
 import type { Pgque, Queue } from "@pgque/client";
+import { ReceiveTurns } from "./fetch/receive-turns.ts";
 import { Heartbeat } from "./lease/heartbeat.ts";
 import { Maintainer } from "./maintain/maintainer.ts";
 import { Notifier } from "./notify/notifier.ts";
@@ -6,7 +7,6 @@ import { shared } from "./log.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 import { Heartbeater } from "./lease/heartbeater.ts";
 import type { Settler } from "./settle/settler.ts";
-import { WakeUps } from "./notify/wake-ups.ts";
 
 /** One for each, for as long as it is used. */
 const all = new WeakMap<Pgque, SharedServices>();
@@ -21,6 +21,8 @@ export class SharedServices {
   readonly #maintainer: Maintainer;
   /** Of workers that listen, and of those that do not, by their interval. */
   readonly #heartbeaters = { listening: new Map<number, Heartbeater>(), others: new Map<number, Heartbeater>() };
+  /** By all that has to be the same. */
+  readonly #receiveTurns = new Map<string, ReceiveTurns>();
   readonly #members = new Set<Pick<ResolvedOptions, "log">>();
   readonly #log = shared(() => Array.from(this.#members, ({ log }) => log));
   /** An idle connection that breaks is replaced at the next use. A pool of the application's with nobody to hear of it would end the process. */
@@ -51,9 +53,16 @@ export class SharedServices {
     };
   }
 
-  /** Undefined for a worker that is not to listen. */
-  wakeUps(queue: Queue, options: ResolvedOptions, over: AbortSignal): WakeUps | undefined {
-    return options.listen ? new WakeUps(this.#notifier, queue, options, over) : undefined;
+  /** Shared with the workers that receive for the same consumer, and wait in the same way. */
+  receiveTurns(queue: Queue, options: ResolvedOptions, over: AbortSignal): ReceiveTurns {
+    const { consumer, listen, fallbackPollMs, pollMinMs, pollMaxMs } = options;
+    const key = JSON.stringify([queue.name, consumer, listen, fallbackPollMs, pollMinMs, pollMaxMs]);
+    const ended = (): unknown => this.#receiveTurns.delete(key);
+    const joined = this.#receiveTurns.get(key);
+    joined?.join(options, over, ended);
+    const turns = joined ?? new ReceiveTurns(listen ? this.#notifier : undefined, queue, options, over, ended);
+    this.#receiveTurns.set(key, turns);
+    return turns;
   }
 
   heartbeat(options: ResolvedOptions, settler: Settler, over: AbortSignal): Heartbeat {

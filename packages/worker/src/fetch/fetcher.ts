@@ -1,5 +1,4 @@
 import type { Pgque, Queue } from "@pgque/client";
-import { Backoff } from "../connection/retry.ts";
 import { Blockage } from "../health/blockage.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";
@@ -7,8 +6,8 @@ import type { Lease } from "../lease/lease.ts";
 import type { Notice } from "../notify/notice.ts";
 import { OpenBatch } from "../settle/open-batch.ts";
 import { receiveAhead } from "./receive-ahead.ts";
+import type { ReceiveTurns } from "./receive-turns.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import type { Polling } from "./polling.ts";
 import type { Settler } from "../settle/settler.ts";
 
 /** Receives: as much as there is room for. */
@@ -21,7 +20,7 @@ export class Fetcher {
   readonly #settler: Settler;
   readonly #heartbeat: Heartbeat;
   readonly #progress: Notice;
-  readonly #polling: Polling;
+  readonly #turns: ReceiveTurns;
   readonly #blockage: Blockage;
   readonly #stop = new AbortController();
   readonly #stopped: Promise<void>;
@@ -36,7 +35,7 @@ export class Fetcher {
     settler: Settler,
     heartbeat: Heartbeat,
     progress: Notice,
-    polling: Polling,
+    turns: ReceiveTurns,
   ) {
     this.#pgque = pgque;
     this.#queue = queue;
@@ -46,7 +45,7 @@ export class Fetcher {
     this.#settler = settler;
     this.#heartbeat = heartbeat;
     this.#progress = progress;
-    this.#polling = polling;
+    this.#turns = turns;
     this.#blockage = new Blockage(pgque, queue, options);
     this.#stopped = options.watch.loop("receiving", this.#loop(), this.#stop.signal);
   }
@@ -60,26 +59,33 @@ export class Fetcher {
 
   async #loop(): Promise<void> {
     const { signal } = this.#stop;
-    const { log } = this.#options;
-    const backoff = new Backoff();
     for (;;) {
       await this.#progress.until(() => signal.aborted || (this.#settler.hasRoom && this.#executor.hasRoom));
-      if (signal.aborted) return this.#polling.end();
-      const begunAtMs = Date.now();
+      if (!(await this.#turns.take(signal))) return this.#turns.leave();
       try {
-        await this.#polling.prepare();
-        const { count, isFull } = await this.#receive();
-        if (backoff.failures > 0) log.info("worker receives again", { queue: this.#queue.name });
-        backoff.reset();
-        await this.#polling.rest(count, isFull, signal);
-      } catch (error) {
-        // The batch may have been made although its messages did not arrive. No heartbeat may keep it then, so
-        // this name is given up: it lives on only in the batches that did arrive.
-        this.#generation += 1;
-        log.error("receive failed, will try again", { queue: this.#queue.name, error });
-        this.#options.watch.failed("receiving", error, begunAtMs);
-        await backoff.wait(signal);
+        if (!signal.aborted) await this.#turn(signal);
+      } finally {
+        this.#turns.pass();
       }
+    }
+  }
+
+  /** Receives once, and waits for as long as the next receive is not worth it, whoever's turn it will be. */
+  async #turn(signal: AbortSignal): Promise<void> {
+    const { log } = this.#options;
+    const { polling, backoff } = this.#turns;
+    try {
+      await polling.prepare();
+      const { count, isFull } = await this.#receive();
+      if (backoff.failures > 0) log.info("worker receives again", { queue: this.#queue.name });
+      backoff.reset();
+      await polling.rest(count, isFull, signal);
+    } catch (error) {
+      // The batch may have been made although its messages did not arrive. No heartbeat may keep it then, so
+      // this name is given up: it lives on only in the batches that did arrive.
+      this.#generation += 1;
+      log.error("receive failed, will try again", { queue: this.#queue.name, error });
+      await backoff.wait(signal);
     }
   }
 
@@ -91,8 +97,8 @@ export class Fetcher {
       stopKeeping = this.#heartbeat.keep(worker, lease);
     };
     try {
-      const received = await this.#options.watch.awaits(
-        "receiving",
+      const received = await this.#turns.receiving(
+        this.#options.watch,
         receiveAhead(this.#pgque, this.#queue, this.#options, this.#executor, worker, onLeased),
       );
       const { batch, count, lease } = received;

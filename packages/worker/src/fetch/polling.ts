@@ -1,5 +1,7 @@
 import type { ResolvedOptions } from "../resolve-options.ts";
 import { pause } from "../connection/pause.ts";
+import type { Watch } from "../health/watch.ts";
+import type { Alarm } from "../notify/alarm.ts";
 import type { WakeUps } from "../notify/wake-ups.ts";
 
 /**
@@ -18,15 +20,19 @@ const decay = 0.8;
 /** Longest wait before the second look of a worker that has been woken. */
 const lookMaxMs = 20;
 
+type PollOptions = Pick<ResolvedOptions, "pollMinMs" | "pollMaxMs" | "fallbackPollMs">;
+
 /** When a worker receives: at once while there is much, now and then while there is some, when it is woken while there is nothing. */
 export class Polling {
   readonly #wakeUps: WakeUps | undefined;
-  readonly #options: ResolvedOptions;
+  readonly #alarm: Alarm;
+  readonly #options: PollOptions;
+  readonly #waits: Watch["waits"];
   #isSteady = false;
   #idle = false;
   #mood: "awake" | "polling" | "senders" | "quiet" = "awake";
   /** Before the last receive, and how many of them were new. */
-  #notifications = 0;
+  #rings = 0;
   #notified = 0;
   #waitMs: number;
   #lookMs = 0;
@@ -36,9 +42,11 @@ export class Polling {
   /** Between two messages, on average. */
   #gapMs = 2 * silentMs;
 
-  /** Without wake-ups it polls. */
-  constructor(wakeUps: WakeUps | undefined, options: ResolvedOptions) {
+  /** Without wake-ups it polls. `waits`: told how, when there was nothing. */
+  constructor(wakeUps: WakeUps | undefined, alarm: Alarm, options: PollOptions, waits: Watch["waits"]) {
     this.#wakeUps = wakeUps;
+    this.#alarm = alarm;
+    this.#waits = waits;
     this.#options = options;
     this.#waitMs = options.pollMinMs;
   }
@@ -47,9 +55,9 @@ export class Polling {
   async prepare(): Promise<void> {
     const wakeUps = this.#wakeUps;
     // what comes while it is found out whether anything would come counts
-    const notifications = wakeUps?.notifications ?? 0;
-    this.#notified = notifications - this.#notifications;
-    this.#notifications = notifications;
+    const { rings } = this.#alarm;
+    this.#notified = rings - this.#rings;
+    this.#rings = rings;
     if (wakeUps === undefined) this.#mood = "polling";
     else this.#mood = this.#idle || wakeUps.isQuiet ? await wakeUps.quiet() : "awake";
     this.#begunAtMs = performance.now();
@@ -71,10 +79,10 @@ export class Polling {
       if (isLook) this.#lookMs = received > 0 ? 0 : Math.min(2 * this.#lookMs + 1, lookMaxMs);
       // what came may be the rest of an older window, or of one lane: that says nothing about what was sent since, or to others
       if (received > 0) return this.#look(received, signal);
-      this.#options.watch.waits("listening");
+      this.#waits("listening");
       await this.#sleep(this.#options.fallbackPollMs, signal);
     } else if (this.#mood !== "awake") {
-      if (this.#mood === "polling") this.#options.watch.waits("polling");
+      if (this.#mood === "polling") this.#waits("polling");
       const ms = this.#waitMs;
       this.#waitMs = Math.min(2 * ms, this.#options.pollMaxMs);
       await this.#sleep(ms, signal);
@@ -106,6 +114,6 @@ export class Polling {
   }
 
   #sleep(ms: number, signal: AbortSignal): Promise<void> {
-    return this.#wakeUps ? this.#wakeUps.sleep(this.#notifications, ms, signal) : pause(ms, signal);
+    return this.#alarm.sleep(this.#rings, ms, signal);
   }
 }
