@@ -194,6 +194,8 @@ test("what a drain is not answered does not make its started worker unready", as
   await until(() => begun === 2, "the drain has the other");
   gates[0]?.open();
   await until(() => worker.health().openBatches === 0, "the started worker has nothing in hand");
+  const beatAgoMs = (): number => Date.now() - Date.parse(worker.health().heartbeatAt ?? "1970-01-01");
+  await until(() => beatAgoMs() > 500, "nor a heartbeat under way");
   await pgque.pool.query("alter function pgque.heartbeat rename to no_heartbeat");
   await until(() => lost.includes("heartbeat"), "the drain is told that its heartbeat failed");
   const { failing } = worker.health();
