@@ -14,12 +14,12 @@ export interface Turns<Plan, Work, Figures> {
 /** A cell: its figures, or why there are none. */
 export type Measured<Plan, Figures> = Plan & { figures: Figures | null; notRun: string | null; error: string | null };
 
-interface Running<Plan, Work> {
+interface Running<Plan, Work, Figures> {
   plan: Plan;
-  work: Work | null;
-  close: () => Promise<void>;
-  /** In an array: whatever was thrown. */
-  failure: [unknown] | null;
+  opened?: { work: Work; close(): Promise<void> };
+  figures: Figures | null;
+  /** Null as long as nothing has failed. */
+  failure: ReturnType<typeof whyNot> | null;
 }
 
 /**
@@ -31,47 +31,37 @@ export async function inTurn<Plan extends object, Work, Figures>(
   turns: Turns<Plan, Work, Figures>,
   signal: AbortSignal,
 ): Promise<Measured<Plan, Figures>[]> {
-  const running: Running<Plan, Work>[] = [];
-  const each = (act: (work: Work, cell: Running<Plan, Work>) => Promise<unknown>): Promise<void> =>
-    eachInTurn(running, signal, act);
+  type Cell = Running<Plan, Work, Figures>;
+  const cells: Cell[] = plans.map((plan) => ({ plan, figures: null, failure: null }));
+  const attempt = async (cell: Cell, act: () => Promise<unknown>): Promise<void> => {
+    try {
+      await act();
+    } catch (error) {
+      cell.failure = whyNot(error);
+    }
+  };
+  const each = async (act: (work: Work, cell: Cell) => Promise<unknown>): Promise<void> => {
+    for (const cell of cells) {
+      signal.throwIfAborted();
+      const { opened, failure } = cell;
+      if (opened !== undefined && failure === null) await attempt(cell, () => act(opened.work, cell));
+    }
+    signal.throwIfAborted();
+  };
   try {
-    for (const plan of plans) running.push(await start(plan, turns));
+    for (const cell of cells) await attempt(cell, async () => (cell.opened = await turns.open(cell.plan)));
     await turns.opened?.();
     await each((work) => turns.warmUp(work));
     for (let n = 0; n < turns.rounds; n++) await each((work) => turns.round(work));
-    const figures = new Map<Running<Plan, Work>, Figures>();
-    await each(async (work, cell) => figures.set(cell, await turns.figures(work)));
-    return running.map((cell) => ({
-      ...cell.plan,
-      ...(cell.failure === null ? { notRun: null, error: null } : whyNot(cell.failure[0])),
-      figures: figures.get(cell) ?? null,
-    }));
+    await each(async (work, cell) => (cell.figures = await turns.figures(work)));
+    return cells.map(({ plan, figures, failure }) => ({ ...plan, figures, notRun: null, error: null, ...failure }));
   } finally {
-    await closing(...running.map(({ close }) => close))();
+    await closing(
+      ...cells.map(
+        ({ opened }) =>
+          async () =>
+            opened?.close(),
+      ),
+    )();
   }
-}
-
-async function start<Plan, Work, Figures>(plan: Plan, turns: Turns<Plan, Work, Figures>): Promise<Running<Plan, Work>> {
-  try {
-    return { plan, ...(await turns.open(plan)), failure: null };
-  } catch (error) {
-    return { plan, work: null, close: async () => undefined, failure: [error] };
-  }
-}
-
-async function eachInTurn<Plan, Work>(
-  running: Running<Plan, Work>[],
-  signal: AbortSignal,
-  act: (work: Work, cell: Running<Plan, Work>) => Promise<unknown>,
-): Promise<void> {
-  for (const cell of running) {
-    signal.throwIfAborted();
-    if (cell.work === null || cell.failure !== null) continue;
-    try {
-      await act(cell.work, cell);
-    } catch (error) {
-      cell.failure = [error];
-    }
-  }
-  signal.throwIfAborted();
 }

@@ -74,16 +74,21 @@ export function verdictOf(target: Target | undefined, measured: Spread | null): 
   return target.met(measured.median) ? "met" : "not met";
 }
 
+const joints: Record<TargetOutcome["verdict"], string> = {
+  met: " with ",
+  "not met": " with ",
+  "not measured": ", ",
+  "not run": ", because ",
+  error: ": ",
+};
+
+/** The verdict, and why. */
+export const verdictText = ({ verdict, because }: TargetOutcome): string =>
+  because === null ? verdict : verdict + joints[verdict] + because;
+
 /** In one sentence. */
-export function outcomeLine({ what, target, measured, verdict, because }: TargetOutcome): string {
-  switch (verdict) {
-    case "error":
-      return `${what}: error: ${because}`;
-    case "not run":
-      return `${what}: not run, because ${because}`;
-    case "not measured":
-      return `${what}: not measured${because === null ? "" : `, ${because}`}`;
-    default:
-      return `${what}: ${measured} (${target}): ${verdict}${because === null ? "" : ` with ${because}`}`;
-  }
+export function outcomeLine(outcome: TargetOutcome): string {
+  const { what, target, measured, verdict } = outcome;
+  const figures = verdict === "met" || verdict === "not met" ? `${measured} (${target}): ` : "";
+  return `${what}: ${figures}${verdictText(outcome)}`;
 }

@@ -3,7 +3,7 @@ import type { Document } from "../report/document.ts";
 import { markdown } from "../report/markdown.ts";
 import { wrap } from "../report/format.ts";
 import { plainTable } from "../report/table.ts";
-import type { TargetOutcome } from "../runner/target.ts";
+import { verdictText } from "../runner/target.ts";
 import type { TargetsOfRun } from "./targets.ts";
 
 const heads = ["run", "what", "measured", "target", ""];
@@ -24,17 +24,6 @@ function rowsOf(runs: TargetsOfRun[]): string[][] {
 
 const inBrackets = (reservation: TargetsOfRun["reservation"]): string =>
   reservation === null ? "" : ` (${reservation})`;
-
-const joints: Record<TargetOutcome["verdict"], string> = {
-  met: " with ",
-  "not met": " with ",
-  "not measured": ", ",
-  "not run": ", because ",
-  error: ": ",
-};
-
-const verdictText = ({ verdict, because }: TargetOutcome): string =>
-  because === null ? verdict : verdict + joints[verdict] + because;
 
 /** For a terminal: a table for each run, and below it where a target was missed. */
 export function targetsTerminal(runs: TargetsOfRun[]): string {
