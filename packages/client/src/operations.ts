@@ -5,7 +5,6 @@ import { Queues } from "./admin/queues.ts";
 import { Schedules } from "./admin/schedules.ts";
 import { consumerOptions, type SubscribeOptions } from "./admin/subscribe-options.ts";
 import type { Connection } from "./connection/connection.ts";
-import * as consumers from "./queries/consumers.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
 import { ensureConsumer, ensureQueue } from "./queue/ensure.ts";
 import { ensureOptions, type Ensured, type EnsureOptions, type Subscribed } from "./queue/ensured.ts";
@@ -99,7 +98,8 @@ export class Operations {
    */
   async unsubscribe(queue: QueueRef, consumer: string = defaultConsumer, options: CallOptions = {}): Promise<boolean> {
     refuse("unsubscribe", [name("consumer", consumer), ...callProblems(options)]);
-    return consumers.unsubscribe(this.#db, queueOf("unsubscribe", queue).name, consumer, options.signal);
+    const named = { queue: queueOf("unsubscribe", queue).name, consumer };
+    return this.#db.flag("unsubscribe", named, { ...named, signal: options.signal });
   }
 
   /**

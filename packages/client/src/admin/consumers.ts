@@ -1,5 +1,5 @@
 import type { Connection } from "../connection/connection.ts";
-import * as queries from "../queries/consumers.ts";
+import { flag, ms, number, orNull, select, text, time } from "../queries/columns.ts";
 import { purge, setPaused } from "../queries/queues.ts";
 import { consumerStatus } from "../queries/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
@@ -7,6 +7,18 @@ import { name } from "../options/checks.ts";
 import { callProblems, inSql, nullable, refuse, type CallOptions } from "../options/option.ts";
 import type { ConsumerSettings, ConsumerStatus } from "./queue-status.ts";
 import { changeableOptions, positionCheck, type ConsumerChanges, type Position } from "./subscribe-options.ts";
+
+const settingsColumns = {
+  queue: text("queue_name"),
+  name: text("consumer"),
+  mode: text<ConsumerSettings["mode"]>("settings ->> 'mode'"),
+  onFailure: orNull(text<"block" | "skip">("settings ->> 'on_failure'")),
+  maxInFlight: orNull(number("settings ->> 'max_in_flight'")),
+  rateLimit: orNull(number("settings ->> 'rate_limit'")),
+  ratePeriodMs: orNull(ms("(settings ->> 'rate_period')::interval")),
+  paused: flag("paused"),
+  createdAt: time("created_at"),
+};
 
 /** What people do with consumers. `subscribe` and `unsubscribe` are methods of `Pgque` itself. */
 export class Consumers {
@@ -37,7 +49,9 @@ export class Consumers {
   async settings(queue?: QueueRef, options: CallOptions = {}): Promise<ConsumerSettings[]> {
     refuse("consumers.settings", callProblems(options));
     const queueName = queue === undefined ? null : queueOf("consumers.settings", queue).name;
-    return queries.consumerSettings(this.#db, queueName, options.signal);
+    const { signal } = options;
+    const from = (s: string): string => `${s}.consumer_settings(queue => $1)`;
+    return select(this.#db, settingsColumns, from, [queueName], { queue: queueName, signal });
   }
 
   /**
@@ -50,8 +64,9 @@ export class Consumers {
    */
   async change(queue: QueueRef, consumer: string, changes: ConsumerChanges): Promise<boolean> {
     refuse("consumers.change", [name("consumer", consumer), ...callProblems(changes, nullable(changeableOptions))]);
-    const words = inSql(changes, changeableOptions);
-    return queries.changeConsumer(this.#db, queueOf("consumers.change", queue).name, consumer, words, changes.signal);
+    const named = { queue: queueOf("consumers.change", queue).name, consumer };
+    const args = { ...named, "options jsonb": JSON.stringify(inSql(changes, changeableOptions)) };
+    return this.#db.flag("change_consumer", args, { ...named, signal: changes.signal });
   }
 
   /**
@@ -69,8 +84,9 @@ export class Consumers {
       positionCheck("position", position),
       ...callProblems(options),
     ]);
-    const place = position instanceof Date ? position.toISOString() : position;
-    return queries.seek(this.#db, queueOf("consumers.seek", queue).name, consumer, place, options.signal);
+    const named = { queue: queueOf("consumers.seek", queue).name, consumer };
+    const args = { ...named, '"position"': position instanceof Date ? position.toISOString() : position };
+    await this.#db.value("seek", args, { ...named, signal: options.signal });
   }
 
   /**

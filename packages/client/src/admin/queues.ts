@@ -126,12 +126,9 @@ export class Queues {
    */
   async change(queue: QueueRef, changes: QueueChanges, options: CallOptions = {}): Promise<boolean> {
     refuse("queues.change", [...problemsOf(changes, nullable(queueOptions)), ...callProblems(options)]);
-    return queries.changeQueue(
-      this.#db,
-      queueOf("queues.change", queue).name,
-      inSql(changes, queueOptions),
-      options.signal,
-    );
+    const { name: queueName } = queueOf("queues.change", queue);
+    const args = { queue: queueName, "options jsonb": JSON.stringify(inSql(changes, queueOptions)) };
+    return this.#db.flag("change_queue", args, { queue: queueName, signal: options.signal });
   }
 
   /**
@@ -204,6 +201,11 @@ export class Queues {
   async drop(queue: QueueRef, options: DropOptions = {}): Promise<boolean> {
     refuse("queues.drop", callProblems(options, dropOptions));
     const { force = false, signal } = options;
-    return queries.dropQueue(this.#db, queueOf("queues.drop", queue).name, force, signal);
+    const { name: queueName } = queueOf("queues.drop", queue);
+    return this.#db.flag(
+      "drop_queue",
+      { queue: queueName, "force boolean": String(force) },
+      { queue: queueName, signal },
+    );
   }
 }

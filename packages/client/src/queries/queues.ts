@@ -3,16 +3,6 @@ import { queueOptions, type QueueSettings } from "../queue/queue-options.ts";
 import type { Connection } from "../connection/connection.ts";
 import { epochMs, orNull } from "./values.ts";
 
-export function createQueue(db: Connection, queue: string, options: object, signal?: AbortSignal): Promise<boolean> {
-  const args = { queue, "options jsonb": JSON.stringify(options) };
-  return db.flag("create_queue", args, { queue, idempotent: true, signal });
-}
-
-/** `options` in the words of SQL; null: the default. */
-export function changeQueue(db: Connection, queue: string, options: object, signal?: AbortSignal): Promise<boolean> {
-  return db.flag("change_queue", { queue, "options jsonb": JSON.stringify(options) }, { queue, signal });
-}
-
 const names = Object.keys(queueOptions);
 const durations = names.filter((name) => name.endsWith("Ms")).map(sqlName);
 const ms = (name: string): string => `${epochMs(`(settings ->> '${name}')::interval`)} as ${name}`;
@@ -26,10 +16,6 @@ export async function queueSettings(db: Connection, queue: string, signal?: Abor
   const settings: Record<string, unknown> = JSON.parse(String(row["settings"]));
   for (const name of durations) settings[name] = orNull(row[name], Number);
   return Object.fromEntries(names.map((name) => [name, settings[sqlName(name)] ?? null])) as unknown as QueueSettings;
-}
-
-export function dropQueue(db: Connection, queue: string, force: boolean, signal?: AbortSignal): Promise<boolean> {
-  return db.flag("drop_queue", { queue, "force boolean": String(force) }, { queue, signal });
 }
 
 /** `consumer` null: the queue. */

@@ -1,8 +1,6 @@
 import { changeableOptions, type SubscribeOptions } from "../admin/subscribe-options.ts";
 import type { Connection } from "../connection/connection.ts";
-import * as consumers from "../queries/consumers.ts";
 import { optionDifferences } from "../queries/differences.ts";
-import { createQueue } from "../queries/queues.ts";
 import type { Queue } from "./define-queue.ts";
 import { differing, type Ensured, type EnsureOptions, type Subscribed } from "./ensured.ts";
 import { queueOptions, settingsOfNew } from "./queue-options.ts";
@@ -14,7 +12,8 @@ export async function ensureQueue(
   { name, options }: Queue,
   { strict, signal }: EnsureOptions,
 ): Promise<Ensured> {
-  const created = await createQueue(db, name, inSql(settingsOfNew(options), queueOptions), signal);
+  const args = { queue: name, "options jsonb": JSON.stringify(inSql(settingsOfNew(options), queueOptions)) };
+  const created = await db.flag("create_queue", args, { queue: name, idempotent: true, signal });
   if (created) return { created, differences: [] };
   const differences = await optionDifferences(db, name, null, options, inSql(options, queueOptions), signal);
   return { created, differences: differing(name, undefined, differences, strict) };
@@ -29,10 +28,13 @@ export async function ensureConsumer(
 ): Promise<Subscribed> {
   const { from, mode = "shared", strict, signal, ...changeable } = options;
   const words = inSql(changeable, changeableOptions);
-  const created = await consumers.subscribe(db, queue, consumer, { from, mode, ...words }, signal);
+  const named = { queue, consumer };
+  const call = { ...named, idempotent: true, signal };
+  const args = { ...named, "options jsonb": JSON.stringify({ from, mode, ...words }) };
+  const created = await db.flag("subscribe", args, call);
   if (created) {
     const isFromNowOn = from === undefined || from === "latest";
-    const skipped = isFromNowOn ? await consumers.skippedMessages(db, queue, consumer, signal) : 0;
+    const skipped = isFromNowOn ? await db.count("skipped_messages", named, call) : 0;
     return { created, differences: [], skipped };
   }
   // one in another mode is an error already
