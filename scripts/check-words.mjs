@@ -82,8 +82,8 @@ async function workerEvents() {
 }
 
 async function commandsAndFlags() {
-  const { program } = await importBuilt("packages/cli/dist/main.js");
-  return namesOf(program(), []);
+  const { program, scenarioFlags } = await importBuilt("packages/cli/dist/main.js");
+  return namesOf(program(await scenarioFlags()), []);
 }
 
 function namesOf(command, path) {

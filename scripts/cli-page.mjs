@@ -4,7 +4,7 @@
 //   node scripts/cli-page.mjs --check    fail when what is checked in is stale
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { program } from "../packages/cli/dist/main.js";
+import { program, scenarioFlags } from "../packages/cli/dist/main.js";
 
 const file = path.resolve(import.meta.dirname, "../docs/cli.md");
 
@@ -43,7 +43,7 @@ major version changes or removes them. Texts for people (\`found\` and \`why\` o
 \`worker\` and \`guard\` log: an object a line with \`level\`, \`time\` and \`msg\`. \`bench\` prints its results.json.
 `;
 
-const sections = commandsOf(program(), ["pgque"]).map(
+const sections = commandsOf(program(await scenarioFlags()), ["pgque"]).map(
   ({ name, command }) => `## ${name}\n\n\`\`\`text\n${helpOf(command).trim()}\n\`\`\`\n`,
 );
 const page = [introduction, ...sections].join("\n");

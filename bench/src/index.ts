@@ -1,3 +1,14 @@
+import { sqlFileFlags } from "./adapters/support/sql-file.ts";
+import { flagsOf, type Flag } from "./runner/options.ts";
+import { compareOptions } from "./scenarios/compare.ts";
+import { drainOptions } from "./scenarios/drain/drain.ts";
+import { engineOptions } from "./scenarios/engine/engine.ts";
+import { latencyOptions } from "./scenarios/latency/latency.ts";
+import { priorityOptions } from "./scenarios/priority.ts";
+import { ratesOptions } from "./scenarios/rates/rates.ts";
+import { sendOptions } from "./scenarios/send/plan.ts";
+import { throughputOptions } from "./scenarios/throughput/plan.ts";
+
 export type { Progress } from "./runner/scenario.ts";
 export type { Run, RunHooks } from "./runner/run.ts";
 export type { ScenarioResults } from "./runner/scenario.ts";
@@ -83,3 +94,18 @@ export type { DegradationFigures, DegradationOptions } from "./scenarios/degrada
 export { targetsIn, type TargetsOfRun } from "./targets/targets.ts";
 export type { TargetOutcome } from "./runner/target.ts";
 export { targetsMarkdown, targetsTerminal } from "./targets/targets-table.ts";
+
+export type { Flag };
+
+/** The options of scenarios on the command line, as they declare them: in the order of help. */
+export const scenarioFlags: Record<string, Flag[]> = {
+  xmin: sqlFileFlags,
+  engine: flagsOf(engineOptions),
+  send: flagsOf(sendOptions),
+  drain: flagsOf(drainOptions),
+  latency: flagsOf(latencyOptions),
+  rates: flagsOf(ratesOptions),
+  throughput: [...flagsOf(throughputOptions), ...sqlFileFlags],
+  priority: flagsOf(priorityOptions),
+  compare: flagsOf(compareOptions),
+};

@@ -1,52 +1,102 @@
 import { majors, type Major } from "@pgque/postgres";
 
-/** An option of a scenario, declared once: what is accepted, and what holds where nothing is given. */
+/** How an option is given on the command line. */
+export interface Flag {
+  /** As in "--duration <seconds>"; a switch has no placeholder. */
+  flag: string;
+  /** What it is, and its default. */
+  help: string;
+  /** What its value is; absent of a switch and of a text. */
+  value?: "number" | "numbers" | "names";
+}
+
+/** An option of a scenario, declared once: its flag, what is accepted, and what holds where nothing is given. */
 export interface Declared<Value, Given = Value> {
+  /** Absent: programs alone can give it. */
+  flag?: Flag;
   /** With --quick it may be another one. */
   preset(quick: boolean): Given;
   /** Throws a BenchOptionError for a value that cannot be used. */
   check(value: Given): Value;
 }
 
+/** A flag as in "duration <seconds>", and what it is; the name alone of an option that programs alone can give. */
+export type FlagText = string | [flag: string, help: string];
+
+/** What both have in common: its name in errors, and its flag, whose help ends with the default. */
+function named<Given>(
+  text: FlagText,
+  value: Flag["value"],
+  preset: (quick: boolean) => Given,
+  shown: (preset: Given) => string = String,
+): { name: string; of: { flag?: Flag; preset: (quick: boolean) => Given } } {
+  if (typeof text === "string") return { name: text, of: { preset } };
+  const [full, quick] = [shown(preset(false)), shown(preset(true))];
+  const help = `${text[1]} (default: ${full === quick ? full : `${full}; quick: ${quick}`})`.trimStart();
+  const [name = ""] = text[0].split(" ");
+  return { name, of: { preset, flag: { flag: `--${text[0]}`, help, ...(value && { value }) } } };
+}
+
 /** @param inQuick default: the same */
 export function integerOption(
-  flag: string,
+  text: FlagText,
   [min, max]: [min: number, max: number],
   preset: number,
   inQuick = preset,
 ): Declared<number> {
-  return { preset: (quick) => (quick ? inQuick : preset), check: (value) => integer(flag, value, min, max) };
+  const { name, of } = named(text, "number", (quick) => (quick ? inQuick : preset));
+  return { ...of, check: (value) => integer(name, value, min, max) };
 }
 
+/** Where nothing is given it depends on other options, as the help says: null until they are known. */
+export function optionalInteger([flag, help]: [flag: string, help: string]): Declared<number | null> {
+  return { flag: { flag: `--${flag}`, help, value: "number" }, preset: () => null, check: (value) => value };
+}
+
+/** @param inQuick default: the same */
 export function integersOption(
-  flag: string,
+  text: FlagText,
   [min, max]: [min: number, max: number],
   preset: number[],
+  inQuick = preset,
 ): Declared<number[]> {
-  return { preset: () => preset, check: (values) => integers(flag, values, min, max) };
+  const { name, of } = named(text, "numbers", (quick) => (quick ? inQuick : preset), String);
+  return { ...of, check: (values) => integers(name, values, min, max) };
 }
 
 /** @param preset default: all that are known */
-export function namesOption(flag: string, known: string[], preset = known): Declared<string[]> {
-  return { preset: () => preset, check: (chosen) => names(flag, chosen, known) };
+export function namesOption(text: FlagText, known: string[], preset = known): Declared<string[]> {
+  const shown = (chosen: string[]): string => (chosen === known ? "all" : String(chosen));
+  const { name, of } = named(withKnown(text, known), "names", () => preset, shown);
+  return { ...of, check: (chosen) => names(name, chosen, known) };
 }
 
-export function nameOption(flag: string, known: string[], preset: string): Declared<string> {
-  return { preset: () => preset, check: (chosen) => names(flag, [chosen], known)[0] ?? preset };
+export function nameOption(text: FlagText, known: string[], preset: string): Declared<string> {
+  const { name, of } = named(withKnown(text, known), undefined, () => preset);
+  return { ...of, check: (chosen) => names(name, [chosen], known)[0] ?? preset };
 }
 
-export function onOrOffOption(flag: string, preset: "on" | "off"): Declared<"on" | "off", string> {
-  return { preset: () => preset, check: (value) => onOrOff(flag, value) };
+function withKnown(text: FlagText, known: string[]): FlagText {
+  if (typeof text === "string") return text;
+  return [text[0], [text[1], `of ${known.join(", ")}`].filter(Boolean).join("; ")];
 }
 
-export function switchOption(): Declared<boolean> {
-  return { preset: () => false, check: (value) => value };
+export function onOrOffOption(text: FlagText, preset: "on" | "off"): Declared<"on" | "off", string> {
+  const { name, of } = named<string>(text, undefined, () => preset);
+  return { ...of, check: (value) => onOrOff(name, value) };
 }
 
-/** Where nothing is given it depends on other options: null until they are known. */
-export function withoutPreset<Value, Given>(option: Declared<Value, Given>): Declared<Value | null, Given | null> {
-  return { preset: () => null, check: (value) => (value === null ? null : option.check(value)) };
+export function switchOption([flag, help]: [flag: string, help: string]): Declared<boolean> {
+  return { flag: { flag: `--${flag}`, help }, preset: () => false, check: (value) => value };
 }
+
+/** The same in every scenario that has it. */
+export const repeatOption = (preset: number, inQuick = preset): Declared<number> =>
+  integerOption(["repeat <times>", ""], [1, 100], preset, inQuick);
+
+/** In the order of the declarations. */
+export const flagsOf = (declared: Record<string, { flag?: Flag }>): Flag[] =>
+  Object.values(declared).flatMap(({ flag }) => flag ?? []);
 
 type AnyDeclared = Record<string, { preset(quick: boolean): unknown; check(value: never): unknown }>;
 

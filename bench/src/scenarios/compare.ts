@@ -26,6 +26,7 @@ import {
   integerOption,
   nameOption,
   namesOption,
+  repeatOption,
   settingsOf,
   type OptionsOf,
   type SettingsOf,
@@ -37,36 +38,36 @@ import { evidenceOf, invalidity } from "../xmin/verdict.ts";
 import { measureXmin, type Measured } from "../xmin/xmin-cell.ts";
 import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
 
-const options = {
-  /** How long each phase is measured: saturated without and with the horizon held, and paced. */
-  durationSeconds: integerOption("duration", [1, 86_400], 60, 5),
-  /** Messages a second of the paced phase, all producers together. */
-  rate: integerOption("rate", [1, 1_000_000], 100),
-  producers: integerOption("producers", [1, 100], 4),
-  consumers: integerOption("consumers", [1, 100], 4),
-  /** The most messages one receive returns. */
-  batch: integerOption("batch", [1, 10_000], 100),
-  /** Messages in one send of the saturated phases; the paced one sends one by one. */
-  sendBatch: integerOption("send-batch", [1, 10_000], 10),
-  payloadBytes: integerOption("payload-bytes", [payloadBytesMin, 1_048_576], 75),
-  systems: namesOption("systems", systemNames),
-  /** The holder of the horizon. */
-  horizon: nameOption("horizon", horizonNames, "repeatable-read"),
-  /** Of each system. */
-  repeat: integerOption("repeat", [1, 100], 3, 1),
+export const compareOptions = {
+  durationSeconds: integerOption(
+    ["duration <seconds>", "how long each of the four phases is measured"],
+    [1, 86_400],
+    60,
+    5,
+  ),
+  rate: integerOption(["rate <messages/s>", "of the paced phases, which measure the latency"], [1, 1_000_000], 100),
+  producers: integerOption(["producers <n>", ""], [1, 100], 4),
+  consumers: integerOption(["consumers <n>", ""], [1, 100], 4),
+  batch: integerOption(["batch <messages>", "the most one receive returns"], [1, 10_000], 100),
+  /** The paced phases send one by one. */
+  sendBatch: integerOption(["send-batch <messages>", "in one send of the saturated phases"], [1, 10_000], 10),
+  payloadBytes: integerOption(["payload-bytes <bytes>", ""], [payloadBytesMin, 1_048_576], 75),
+  systems: namesOption(["systems <names>", ""], systemNames),
+  horizon: nameOption(["horizon <name>", "who holds the horizon"], horizonNames, "repeatable-read"),
+  repeat: repeatOption(3, 1),
 };
 
 /** What a user of the scenario `compare` may choose. */
-export type CompareOptions = OptionsOf<typeof options>;
+export type CompareOptions = OptionsOf<typeof compareOptions>;
 
-type CompareSettings = SettingsOf<typeof options> & {
+type CompareSettings = SettingsOf<typeof compareOptions> & {
   synchronousCommit: "on" | "off";
   autovacuumNaptimeSeconds: number;
 };
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveCompareSettings(given: CompareOptions): CompareSettings {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(compareOptions, given);
   return { ...settings, synchronousCommit: "on", autovacuumNaptimeSeconds: settings.quick ? 1 : 10 };
 }
 

@@ -23,30 +23,36 @@ import {
   outcomeText,
   repeatText,
 } from "../runner/cells.ts";
-import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../runner/options.ts";
+import {
+  integerOption,
+  namesOption,
+  repeatOption,
+  settingsOf,
+  type OptionsOf,
+  type SettingsOf,
+} from "../runner/options.ts";
 import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
 import type { Scenario, StepContext } from "../runner/scenario.ts";
 
-const options = {
-  jobs: integerOption("jobs", [1, 10_000_000], 10_000, 2000),
+export const priorityOptions = {
+  jobs: integerOption(["jobs <n>", ""], [1, 10_000_000], 10_000, 2000),
   /** Each with a connection of its own, or two. */
-  workers: integerOption("workers", [1, 100], 8),
-  systems: namesOption("systems", pickerNames),
-  /** Of each cell. */
-  repeat: integerOption("repeat", [1, 100], 5, 1),
+  workers: integerOption(["workers <n>", ""], [1, 100], 8),
+  systems: namesOption(["systems <names>", ""], pickerNames),
+  repeat: repeatOption(5, 1),
 };
 
 /** What a user of the scenario `priority` may choose. */
-export type PriorityOptions = OptionsOf<typeof options>;
+export type PriorityOptions = OptionsOf<typeof priorityOptions>;
 
-type PrioritySettings = SettingsOf<typeof options> & {
+type PrioritySettings = SettingsOf<typeof priorityOptions> & {
   synchronousCommit: "on" | "off";
   autovacuumNaptimeSeconds: number;
 };
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolvePrioritySettings(given: PriorityOptions): PrioritySettings {
-  return { ...settingsOf(options, given), synchronousCommit: "on", autovacuumNaptimeSeconds: 10 };
+  return { ...settingsOf(priorityOptions, given), synchronousCommit: "on", autovacuumNaptimeSeconds: 10 };
 }
 
 /** What was measured. Null: could not be. */

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { sanitizeLines, redact } from "@pgque/client/redact";
-import { benchCommand } from "./commands/bench.ts";
+import { benchCommand, type ScenarioFlags } from "./commands/bench.ts";
 import { consumerCommand } from "./commands/consumer.ts";
 import { devCommand } from "./commands/dev.ts";
 import { dlqCommand } from "./commands/dlq.ts";
@@ -67,7 +67,6 @@ const commands = [
   doctorCommand,
   guardCommand,
   topCommand,
-  benchCommand,
 ];
 
 /** Runs the command line and ends the process: 0 done, 1 failed, 2 wrong usage. Reports every failure itself. */
@@ -78,7 +77,7 @@ export async function main(argv: readonly string[]): Promise<never> {
     if (error.code !== "EPIPE") outputError = error;
   });
   try {
-    await program().parseAsync(argv);
+    await program(argv.includes("bench") ? await scenarioFlags() : {}).parseAsync(argv);
   } catch (error) {
     process.exitCode = report(error);
   }
@@ -89,8 +88,14 @@ export async function main(argv: readonly string[]): Promise<never> {
   process.exit();
 }
 
+/** What the benchmark declares of its options: no other command needs it. */
+export async function scenarioFlags(): Promise<ScenarioFlags> {
+  const bench = await import("@pgque/bench");
+  return bench.scenarioFlags;
+}
+
 /** The command line, without side effects: a command loads what it needs when it runs. */
-export function program(): Command {
+export function program(declared: ScenarioFlags = {}): Command {
   const pgque = new Command("pgque")
     .description("A Postgres queue for Node.js that stays fast while transactions hold the xmin horizon.")
     .version(version, "-V, --version", "print the version")
@@ -103,6 +108,7 @@ export function program(): Command {
     // a scenario of bench has options by the same names as bench itself
     .enablePositionalOptions();
   for (const make of commands) pgque.addCommand(make());
+  pgque.addCommand(benchCommand(declared));
   configureErrors(pgque, "pgque");
   return pgque;
 }

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import type { Command } from "commander";
 import { expect, test } from "vitest";
-import { program } from "#src/main";
+import { program, scenarioFlags } from "#src/main";
 import { bin, environment } from "./support/pgque.ts";
 import { TaskFolder } from "./support/task-folder.ts";
 
@@ -11,13 +11,16 @@ function commandsOf(command: Command, words: string[]): [name: string, command: 
   return [[words.join(" "), command], ...below];
 }
 
-test.each(commandsOf(program(), ["pgque"]))("%s has examples in its help, and says what it does", (name, command) => {
-  let help = "";
-  command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
-  expect(help).toMatch(new RegExp(`^Usage: ${name}(\\|\\w+)? .*\\n\\n[A-Z]`));
-  const [, examples = ""] = help.split("Examples:\n");
-  expect(examples).toContain(name);
-});
+test.each(commandsOf(program(await scenarioFlags()), ["pgque"]))(
+  "%s has examples in its help, and says what it does",
+  (name, command) => {
+    let help = "";
+    command.configureOutput({ writeOut: (text) => (help += text) }).outputHelp();
+    expect(help).toMatch(new RegExp(`^Usage: ${name}(\\|\\w+)? .*\\n\\n[A-Z]`));
+    const [, examples = ""] = help.split("Examples:\n");
+    expect(examples).toContain(name);
+  },
+);
 
 /** The modules that a command imports, to its end. */
 function imports(...args: string[]): { loaded: string[]; stderr: string } {

@@ -1,4 +1,5 @@
 import { readFile } from "node:fs/promises";
+import type { Flag } from "../../runner/options.ts";
 import { NotRun } from "../../runner/failure.ts";
 import type { SqlFiles, Workload } from "../adapter.ts";
 
@@ -11,6 +12,15 @@ export interface SqlFileOptions {
   /** The SQL of PgQue, "PgQ Universal Edition", a file's path. Default: none, and `pgq-universal` is not run. */
   pgqUniversalSql?: string;
 }
+
+export const sqlFileFlags: Flag[] = [
+  { flag: "--pgmq-sql <file>", help: "PGMQ's pgmq.sql, for pgmq" },
+  { flag: "--pgq-sql <file>", help: "PgQ's pgq_pl_only.sql, for pgq" },
+  {
+    flag: "--pgq-universal-sql <file>",
+    help: "PgQue's pgque.sql, for pgq-universal: another project than this one",
+  },
+];
 
 export function sqlFilesOf({ pgmqSql, pgqSql, pgqUniversalSql }: SqlFileOptions): SqlFiles {
   return { pgmq: pgmqSql ?? null, pgq: pgqSql ?? null, pgqUniversal: pgqUniversalSql ?? null };

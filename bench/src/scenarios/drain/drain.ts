@@ -6,9 +6,10 @@ import {
   integerOption,
   integersOption,
   namesOption,
+  optionalInteger,
+  repeatOption,
   settingsOf,
   switchOption,
-  withoutPreset,
   type OptionsOf,
   type SettingsOf,
 } from "../../runner/options.ts";
@@ -48,31 +49,29 @@ import { measureDrain, type DrainFigures, type DrainLoad, type DrainPlan } from 
 
 export const drainSystemNames = drainSystems.map(({ name }) => name);
 
-const options = {
-  /** Sent before the start, then drained. */
-  messages: integerOption("messages", [1, 1_000_000_000], 1_000_000, 50_000),
-  /** Worker processes. */
-  processes: integersOption("processes", [1, 64], [1, 4]),
-  systems: namesOption("systems", drainSystemNames),
-  /** Of each cell. */
-  repeat: integerOption("repeat", [1, 100], 3, 1),
-  /** How many messages are sent before the start. Default: all, with `memory` 500000. */
-  ahead: withoutPreset(integerOption("ahead", [1, 1_000_000_000], 1)),
-  /** Sample the memory of the worker process, garbage collected first, and say whether it grows. */
-  memory: switchOption(),
+export const drainOptions = {
+  messages: integerOption(["messages <n>", "in each cell"], [1, 1_000_000_000], 1_000_000, 50_000),
+  processes: integersOption(["processes <numbers>", "of workers"], [1, 64], [1, 4]),
+  systems: namesOption(["systems <names>", ""], drainSystemNames),
+  repeat: repeatOption(3, 1),
+  memory: switchOption(["memory", "sample the memory of a worker process, and say whether it grows"]),
+  ahead: optionalInteger([
+    "ahead <messages>",
+    "sent before the start, the rest while it runs (default: all; --memory: 500000)",
+  ]),
 };
 
 /** What a user of the scenario `drain` may choose. */
-export type DrainOptions = OptionsOf<typeof options>;
+export type DrainOptions = OptionsOf<typeof drainOptions>;
 
-type DrainSettings = SettingsOf<typeof options> & DrainLoad & { autovacuumNaptimeSeconds: number };
+type DrainSettings = SettingsOf<typeof drainOptions> & DrainLoad & { autovacuumNaptimeSeconds: number };
 
 /** With all of them the disk would be filled by a run that lasts. */
 const aheadWithMemory = 500_000;
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveDrainSettings(given: DrainOptions): DrainSettings {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(drainOptions, given);
   const { messages, memory } = settings;
   const ahead = integer(
     "ahead",

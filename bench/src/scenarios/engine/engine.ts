@@ -1,6 +1,6 @@
 import { reportedSettings, type ReportedSettings, type ResultsHead } from "../../report/results.ts";
 import { reasonOf } from "../../runner/failure.ts";
-import { integerOption, namesOption, settingsOf, type OptionsOf, type SettingsOf } from "../../runner/options.ts";
+import { namesOption, repeatOption, settingsOf, type OptionsOf, type SettingsOf } from "../../runner/options.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario, StepContext } from "../../runner/scenario.ts";
 import { repeatText } from "../../runner/cells.ts";
@@ -8,23 +8,22 @@ import type { Microbenchmark } from "./microbenchmark.ts";
 import { microbenchmarkNamed, microbenchmarkNames } from "./registry.ts";
 import { engineDocument, engineTerminalReport, verdictOf } from "./report.ts";
 
-const options = {
-  microbenchmarks: namesOption("microbenchmarks", microbenchmarkNames),
-  /** Of each microbenchmark. */
-  repeat: integerOption("repeat", [1, 100], 3, 1),
+export const engineOptions = {
+  microbenchmarks: namesOption(["microbenchmarks <names>", ""], microbenchmarkNames),
+  repeat: repeatOption(3, 1),
 };
 
 /** What a user of the scenario `engine` may choose. */
-export type EngineOptions = OptionsOf<typeof options>;
+export type EngineOptions = OptionsOf<typeof engineOptions>;
 
-type EngineSettings = SettingsOf<typeof options> & {
+type EngineSettings = SettingsOf<typeof engineOptions> & {
   synchronousCommit: "on" | "off";
   autovacuumNaptimeSeconds: number;
 };
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveEngineSettings(given: EngineOptions): EngineSettings {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(engineOptions, given);
   return { ...settings, synchronousCommit: "on", autovacuumNaptimeSeconds: settings.quick ? 1 : 10 };
 }
 

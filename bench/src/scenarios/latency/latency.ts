@@ -34,6 +34,7 @@ import {
   integersOption,
   namesOption,
   onOrOffOption,
+  repeatOption,
   settingsOf,
   type OptionsOf,
   type SettingsOf,
@@ -46,24 +47,24 @@ import type { LatencyFigures, LatencyMethods } from "./process.ts";
 
 export const latencySystemNames = latencySystems.map(({ name }) => name);
 
-const options = {
-  /** How long each cell is measured. */
-  durationSeconds: integerOption("duration", [1, 3600], 30, 4),
-  /** Messages a second. */
-  rates: integersOption("rates", [1, 100_000], [1, 100, 1000]),
-  systems: namesOption("systems", latencySystemNames),
-  /** How long a handler goes on after it has its message: with 5 at 1000 messages a second half of the ten are busy. */
-  handlerMs: integerOption("handler-ms", [0, 60_000], 0),
-  /** Of each cell. */
-  repeat: integerOption("repeat", [1, 100], 5, 1),
-  /** Of senders and workers. */
-  synchronousCommit: onOrOffOption("synchronous-commit", "on"),
+export const latencyOptions = {
+  durationSeconds: integerOption(["duration <seconds>", "how long each cell is measured"], [1, 3600], 30, 4),
+  rates: integersOption(["rates <numbers>", "of messages a second"], [1, 100_000], [1, 100, 1000]),
+  systems: namesOption(["systems <names>", ""], latencySystemNames),
+  /** With 5 at 1000 messages a second half of the ten are busy. */
+  handlerMs: integerOption(
+    ["handler-ms <ms>", "how long a handler, one of ten, goes on after it has its message"],
+    [0, 60_000],
+    0,
+  ),
+  synchronousCommit: onOrOffOption(["synchronous-commit <setting>", "on or off"], "on"),
+  repeat: repeatOption(5, 1),
 };
 
 /** What a user of the scenario `latency` may choose. */
-export type LatencyOptions = OptionsOf<typeof options>;
+export type LatencyOptions = OptionsOf<typeof latencyOptions>;
 
-type LatencySettings = SettingsOf<typeof options> & {
+type LatencySettings = SettingsOf<typeof latencyOptions> & {
   /** Systems take turns of about so long. */
   roundSeconds: number;
   /** Before the first of them, and not counted. */
@@ -73,7 +74,7 @@ type LatencySettings = SettingsOf<typeof options> & {
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveLatencySettings(given: LatencyOptions): LatencySettings {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(latencyOptions, given);
   return { ...settings, roundSeconds: settings.quick ? 2 : 5, warmupMessages: 50, autovacuumNaptimeSeconds: 10 };
 }
 

@@ -10,6 +10,7 @@ import {
   integersOption,
   namesOption,
   onOrOffOption,
+  repeatOption,
   settingsOf,
   type Declared,
   type OptionsOf,
@@ -46,8 +47,17 @@ const ratesSystemNames = ratesSystems.map(({ name }) => name);
 const rateWords = new Set(["idle", "saturated"]);
 const ratesMax = 100_000;
 
+function ratesPreset(quick: boolean): string[] {
+  return quick ? ["idle", "100", "saturated"] : ["idle", "1", "10", "100", "800", "saturated"];
+}
+
 const ratesOption: Declared<string[]> = {
-  preset: (quick) => (quick ? ["idle", "100", "saturated"] : ["idle", "1", "10", "100", "800", "saturated"]),
+  flag: {
+    flag: "--rates <list>",
+    help: `messages a second, idle, or saturated (default: ${ratesPreset(false).join(",")}; quick: ${ratesPreset(true).join(",")})`,
+    value: "names",
+  },
+  preset: ratesPreset,
   check(rates) {
     const bad = rates.find((rate) => !rateWords.has(rate) && !(/^[1-9]\d*$/.test(rate) && Number(rate) <= ratesMax));
     if (bad === undefined && rates.length > 0) return names("rates", rates, rates);
@@ -55,23 +65,20 @@ const ratesOption: Declared<string[]> = {
   },
 };
 
-const options = {
-  /** How long messages are sent in each cell. */
-  durationSeconds: integerOption("duration", [1, 3600], 10, 2),
+export const ratesOptions = {
+  durationSeconds: integerOption(["duration <seconds>", "how long messages are sent in each cell"], [1, 3600], 10, 2),
   rates: ratesOption,
-  /** In one process. */
-  workers: integersOption("workers", [1, 1000], [1, 10, 100]),
-  systems: namesOption("systems", ratesSystemNames),
-  /** Of each cell. */
-  repeat: integerOption("repeat", [1, 100], 3, 1),
+  workers: integersOption(["workers <numbers>", "of one process"], [1, 1000], [1, 10, 100], [1, 10]),
+  systems: namesOption(["systems <names>", ""], ratesSystemNames),
   /** Of senders, and of workers but for what their system says. */
-  synchronousCommit: onOrOffOption("synchronous-commit", "on"),
+  synchronousCommit: onOrOffOption(["synchronous-commit <setting>", "on or off"], "on"),
+  repeat: repeatOption(3, 1),
 };
 
 /** What a user of the scenario `rates` may choose. */
-export type RatesOptions = OptionsOf<typeof options>;
+export type RatesOptions = OptionsOf<typeof ratesOptions>;
 
-type RatesSettings = SettingsOf<typeof options> & {
+type RatesSettings = SettingsOf<typeof ratesOptions> & {
   /** Of a saturated cell. */
   senders: number;
   /** Before each cell, and not counted. */
@@ -81,9 +88,8 @@ type RatesSettings = SettingsOf<typeof options> & {
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveRatesSettings(given: RatesOptions): RatesSettings {
-  const settings = settingsOf(options, given);
-  const workers = given.workers === undefined && settings.quick ? [1, 10] : settings.workers;
-  return { ...settings, workers, senders: 4, warmupMessages: 50, autovacuumNaptimeSeconds: 10 };
+  const settings = settingsOf(ratesOptions, given);
+  return { ...settings, senders: 4, warmupMessages: 50, autovacuumNaptimeSeconds: 10 };
 }
 
 /** One system with so many workers at one rate, before it is measured. */

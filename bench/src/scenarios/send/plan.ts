@@ -5,29 +5,25 @@ import {
   integerOption,
   integersOption,
   namesOption,
+  repeatOption,
   settingsOf,
   type OptionsOf,
   type SettingsOf,
 } from "../../runner/options.ts";
 
-const options = {
-  /** How long each cell is measured. */
-  durationSeconds: integerOption("duration", [1, 3600], 2, 1),
-  systems: namesOption("systems", senderNames),
-  /** The least bytes of a payload's JSON. */
-  payloadBytes: integersOption("payload-bytes", [1, 1_048_576], [100, 1024]),
-  /** Messages in one call of those that send many. */
-  messages: integersOption("messages", [1, 100_000], [1000, 10_000]),
-  /** Of those that send one message a call. */
-  connections: integersOption("connections", [1, 100], [1, 4]),
-  /** Of each cell. */
-  repeat: integerOption("repeat", [1, 100], 5, 1),
+export const sendOptions = {
+  durationSeconds: integerOption(["duration <seconds>", "how long each cell is measured"], [1, 3600], 2, 1),
+  systems: namesOption(["systems <names>", ""], senderNames),
+  payloadBytes: integersOption(["payload-bytes <bytes>", "the least of a payload's JSON"], [1, 1_048_576], [100, 1024]),
+  messages: integersOption(["messages <numbers>", "in one call that sends many"], [1, 100_000], [1000, 10_000]),
+  connections: integersOption(["connections <numbers>", "of those that send one message a call"], [1, 100], [1, 4]),
+  repeat: repeatOption(5, 1),
 };
 
 /** What a user of the scenario `send` may choose. */
-export type SendOptions = OptionsOf<typeof options>;
+export type SendOptions = OptionsOf<typeof sendOptions>;
 
-export type SendSettings = SettingsOf<typeof options> & {
+export type SendSettings = SettingsOf<typeof sendOptions> & {
   /** Systems take turns of about so long. */
   roundSeconds: number;
   /** Before the first of them, and not counted. */
@@ -38,7 +34,7 @@ export type SendSettings = SettingsOf<typeof options> & {
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveSendSettings(given: SendOptions): SendSettings {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(sendOptions, given);
   return {
     ...settings,
     roundSeconds: 0.5,

@@ -7,6 +7,7 @@ import {
   integersOption,
   namesOption,
   onOrOffOption,
+  repeatOption,
   settingsOf,
   type OptionsOf,
   type SettingsOf,
@@ -18,28 +19,29 @@ import {
  */
 export const throughputSystemNames = ["pgque", "skip-locked", "skip-locked-delete", "pgmq", "pgq", "pgq-universal"];
 
-const options = {
-  /** How long each cell is measured; a receive ends with its backlog if that comes first. */
-  durationSeconds: integerOption("duration", [1, 3600], 10, 2),
-  /** Connections that send one message a transaction. Batches are sent and received on one. */
-  clients: integerOption("clients", [1, 100], 16),
-  /** Messages in one send or receive, less where their payloads are more than 64 MiB. At most 100000, Pgque's own limit. */
-  batch: integerOption("batch", [2, 100_000], 100_000, 5000),
-  /** Received from a backlog, less where their payloads are more than 512 MiB. */
-  messages: integerOption("messages", [1, 100_000_000], 1_000_000, 30_000),
-  /** One message a transaction is sent with the smallest alone. */
-  payloadBytes: integersOption("payload-bytes", [payloadBytesMin, 1_048_576], [100, 2048]),
-  systems: namesOption("systems", throughputSystemNames),
-  /** Of each cell. */
-  repeat: integerOption("repeat", [1, 100], 3, 1),
-  /** Of senders and of what finishes messages; as published. */
-  synchronousCommit: onOrOffOption("synchronous-commit", "off"),
+export const throughputOptions = {
+  /** A receive ends with its backlog if that comes first. */
+  durationSeconds: integerOption(["duration <seconds>", "the most each cell is measured"], [1, 3600], 10, 2),
+  /** Batches are sent and received on one connection. */
+  clients: integerOption(["clients <n>", "who send one message a transaction"], [1, 100], 16),
+  /** At most 100000, Pgque's own limit. */
+  batch: integerOption(["batch <messages>", "in one send or receive, fewer above 64 MiB"], [2, 100_000], 100_000, 5000),
+  messages: integerOption(["messages <n>", "of the backlog, fewer above 512 MiB"], [1, 100_000_000], 1_000_000, 30_000),
+  payloadBytes: integersOption(
+    ["payload-bytes <numbers>", "one message a transaction: the smallest"],
+    [payloadBytesMin, 1_048_576],
+    [100, 2048],
+  ),
+  systems: namesOption(["systems <names>", ""], throughputSystemNames),
+  /** Of senders and of what finishes messages. */
+  synchronousCommit: onOrOffOption(["synchronous-commit <setting>", "on or off; published with off"], "off"),
+  repeat: repeatOption(3, 1),
 };
 
 /** What a user of the scenario `throughput` may choose. */
-export type ThroughputOptions = OptionsOf<typeof options> & SqlFileOptions;
+export type ThroughputOptions = OptionsOf<typeof throughputOptions> & SqlFileOptions;
 
-export type ThroughputSettings = SettingsOf<typeof options> & {
+export type ThroughputSettings = SettingsOf<typeof throughputOptions> & {
   /** Of sending, before it is measured; of receiving it is one call. */
   warmupSeconds: number;
   idlePollMs: number;
@@ -49,7 +51,7 @@ export type ThroughputSettings = SettingsOf<typeof options> & {
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveThroughputSettings(given: ThroughputOptions): ThroughputSettings {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(throughputOptions, given);
   return {
     ...settings,
     warmupSeconds: settings.quick ? 0.5 : 2,

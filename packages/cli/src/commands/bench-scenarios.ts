@@ -1,24 +1,29 @@
 import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
-import { list, number, numbers } from "../options.ts";
-import {
-  clients,
-  duration,
-  payloadBytes,
-  quick,
-  repeat,
-  sqlFiles,
-  synchronousCommit,
-  systems,
-  type BenchOption,
-} from "./bench-options.ts";
+import { list, number } from "../options.ts";
+/** An option: flag, help, and how its value is read; without `read` it is a text, or a switch. */
+type BenchOption = [flag: string, help: string, read?: (text: string) => unknown];
 
+const quick = (how: string): BenchOption => ["--quick", `${how}; indicative only`];
+const duration = (what: string): BenchOption => ["--duration <seconds>", what, number];
+const systems = (which: string): BenchOption => ["--systems <names>", which, list];
+const repeat = (count: number, inQuick?: number): BenchOption => [
+  "--repeat <times>",
+  `(default: ${count}${inQuick === undefined ? "" : `; quick: ${inQuick}`})`,
+  number,
+];
+const clients: BenchOption[] = [
+  ["--producers <n>", "(default: 4)", number],
+  ["--consumers <n>", "(default: 4)", number],
+  ["--batch <messages>", "the most one receive returns (default: 100)", number],
+];
+const payloadBytes: BenchOption = ["--payload-bytes <bytes>", "(default: 75)", number];
 /** A scenario of the benchmark as a command. */
 export interface BenchScenario {
   name: string;
   summary: string;
   details: string;
   examples: string;
-  /** Texts and defaults alone: the scenario itself knows and checks them. */
+  /** What the scenario itself does not declare: texts and defaults alone. */
   options: BenchOption[];
   /** Names a function of the benchmark, which is loaded when it runs: no other command needs it. */
   run: (bench: typeof import("@pgque/bench")) => (options: never, hooks: RunHooks) => Promise<Run<ScenarioResults>>;
@@ -58,7 +63,6 @@ export const xmin: BenchScenario = {
     ],
     repeat(3, 1),
     ["--baseline <file>", "the results.json of an earlier run with the same settings, to compare with"],
-    ...sqlFiles,
   ],
   run: ({ runBench }) => runBench,
 };
@@ -73,15 +77,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench engine --quick                    small sizes, a few minutes, indicative
   pgque bench engine --microbenchmarks send,latency   only these
   pgque bench engine --repeat 1 --json          everything once, results.json on standard output`,
-    options: [
-      quick("small sizes, one repeat"),
-      [
-        "--microbenchmarks <names>",
-        "of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle (default: all)",
-        list,
-      ],
-      repeat(3, 1),
-    ],
+    options: [quick("small sizes, one repeat")],
     run: ({ runEngine }) => runEngine,
   },
   {
@@ -92,15 +88,7 @@ export const scenarios: readonly BenchScenario[] = [
     examples: `
   pgque bench send --quick                            two minutes, once, indicative
   pgque bench send --systems pgque,copy,insert        nothing but PostgreSQL and this client`,
-    options: [
-      quick("one repeat of a second a cell"),
-      duration("how long each cell is measured (default: 2; quick: 1)"),
-      systems("of pgque, pgque-zod, copy, insert, graphile-worker, bullmq, bullmq-aof, pgque-prepared (default: all)"),
-      ["--payload-bytes <bytes>", "the least of a payload's JSON (default: 100,1024)", numbers],
-      ["--messages <numbers>", "in one call that sends many (default: 1000,10000)", numbers],
-      ["--connections <numbers>", "of those that send one message a call (default: 1,4)", numbers],
-      repeat(5, 1),
-    ],
+    options: [quick("one repeat of a second a cell")],
     run: ({ runSend }) => runSend,
   },
   {
@@ -113,17 +101,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench drain --systems pgque,graphile-worker            only these
   pgque bench drain --memory --systems pgque --processes 1 --messages 10000000 --repeat 1
                                                                whether the worker's memory grows`,
-    options: [
-      quick("one repeat with 50000 messages"),
-      ["--messages <n>", "in each cell (default: 1000000; quick: 50000)", number],
-      ["--processes <numbers>", "of workers (default: 1,4)", numbers],
-      systems(
-        "of pgque, pgque-default, graphile-worker, graphile-worker-2000, graphile-worker-default, pg-boss, bullmq (default: all)",
-      ),
-      repeat(3, 1),
-      ["--memory", "sample the memory of a worker process, and say whether it grows"],
-      ["--ahead <messages>", "sent before the start, the rest while it runs (default: all; --memory: 500000)", number],
-    ],
+    options: [quick("one repeat with 50000 messages")],
     run: ({ runDrain }) => runDrain,
   },
   {
@@ -135,15 +113,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench latency --quick                                  two minutes, once, indicative
   pgque bench latency --rates 1000 --handler-ms 5              a worker that is half busy
   pgque bench latency --synchronous-commit off                 without the wait for the disk`,
-    options: [
-      quick("one repeat of four seconds a cell"),
-      duration("how long each cell is measured (default: 30; quick: 4)"),
-      ["--rates <numbers>", "of messages a second (default: 1,100,1000)", numbers],
-      systems("of pgque, graphile-worker, bullmq, select, notify, insert-notify (default: all)"),
-      ["--handler-ms <ms>", "how long a handler, one of ten, goes on after it has its message (default: 0)", number],
-      synchronousCommit("on"),
-      repeat(5, 1),
-    ],
+    options: [quick("one repeat of four seconds a cell")],
     run: ({ runLatency }) => runLatency,
   },
   {
@@ -154,19 +124,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench rates --quick                                    two minutes, once, indicative
   pgque bench rates --rates idle --workers 100                 what workers cost that have nothing to do
   pgque bench rates --rates 100,800 --systems pgque,skip-locked`,
-    options: [
-      quick("one repeat of two seconds a cell, fewer rates and workers"),
-      duration("how long messages are sent in each cell (default: 10; quick: 2)"),
-      [
-        "--rates <list>",
-        "messages a second, idle, or saturated (default: idle,1,10,100,800,saturated; quick: idle,100,saturated)",
-        list,
-      ],
-      ["--workers <numbers>", "of one process (default: 1,10,100; quick: 1,10)", numbers],
-      systems("of pgque, skip-locked, graphile-worker, pg-boss, insert-notify (default: all)"),
-      synchronousCommit("on"),
-      repeat(3, 1),
-    ],
+    options: [quick("one repeat of two seconds a cell, fewer rates and workers")],
     run: ({ runRates }) => runRates,
   },
   {
@@ -179,18 +137,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench throughput --systems pgque,skip-locked     only these
   pgque bench throughput --synchronous-commit on         with the wait for the disk
   pgque bench throughput --payload-bytes 100 --batch 1000`,
-    options: [
-      quick("one repeat of two seconds a cell, smaller batches"),
-      duration("the most each cell is measured (default: 10; quick: 2)"),
-      ["--clients <n>", "who send one message a transaction (default: 16)", number],
-      ["--batch <messages>", "in one send or receive, fewer above 64 MiB (default: 100000; quick: 5000)", number],
-      ["--messages <n>", "of the backlog, fewer above 512 MiB (default: 1000000; quick: 30000)", number],
-      ["--payload-bytes <numbers>", "one message a transaction: the smallest (default: 100,2048)", numbers],
-      systems("of pgque, skip-locked, skip-locked-delete, pgmq, pgq, pgq-universal (default: all)"),
-      synchronousCommit("off, as published"),
-      repeat(3, 1),
-      ...sqlFiles,
-    ],
+    options: [quick("one repeat of two seconds a cell, smaller batches")],
     run: ({ runThroughput }) => runThroughput,
   },
   {
@@ -201,13 +148,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench priority --quick                         2000 jobs, once, indicative
   pgque bench priority --systems pgque,skip-locked     only these
   pgque bench priority --jobs 100000 --workers 16`,
-    options: [
-      quick("one repeat of 2000 jobs"),
-      ["--jobs <n>", "(default: 10000; quick: 2000)", number],
-      ["--workers <n>", "(default: 8)", number],
-      systems("of pgque, pgque-batch, skip-locked, advisory-lock, update-async, update-sync (default: all)"),
-      repeat(5, 1),
-    ],
+    options: [quick("one repeat of 2000 jobs")],
     run: ({ runPriority }) => runPriority,
   },
   {
@@ -287,17 +228,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench compare --quick                          once, indicative
   pgque bench compare --systems pgque,skip-locked      only these
   pgque bench compare --horizon repeatable-read --duration 180 --repeat 5`,
-    options: [
-      quick("one repeat of five seconds a phase"),
-      duration("how long each of the four phases is measured (default: 60; quick: 5)"),
-      ["--rate <messages/s>", "of the paced phases, which measure the latency (default: 100)", number],
-      ...clients,
-      ["--send-batch <messages>", "in one send of the saturated phases (default: 10)", number],
-      payloadBytes,
-      systems("as of pgque bench (default: all)"),
-      ["--horizon <name>", "as of pgque bench (default: repeatable-read)"],
-      repeat(3, 1),
-    ],
+    options: [quick("one repeat of five seconds a phase")],
     run: ({ runCompare }) => runCompare,
   },
 ];

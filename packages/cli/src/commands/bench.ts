@@ -1,20 +1,23 @@
 import path from "node:path";
-import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
+import type { Flag, Run, RunHooks, ScenarioResults } from "@pgque/bench";
 import { Command } from "commander";
 import { Client } from "pg";
 import { connectionConfig, databaseVariables } from "../connection.ts";
-import { given, numbers } from "../options.ts";
+import { given, list, number, numbers } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
 import { printLine } from "../output/print.ts";
 import { exitCodeOf, stopSignals } from "../signals.ts";
 import { type BenchScenario, scenarios, xmin } from "./bench-scenarios.ts";
 
-/** The `bench` command. */
-export function benchCommand(): Command {
-  const bench = scenarioCommand(xmin, "bench")
+/** What scenarios declare of their options, by name. */
+export type ScenarioFlags = Record<string, Flag[]>;
+
+/** The `bench` command. Without \`declared\` its scenarios lack options, and cannot be run. */
+export function benchCommand(declared: ScenarioFlags = {}): Command {
+  const bench = scenarioCommand(xmin, declared, "bench")
     // options behind the name of another scenario are that scenario's
     .enablePositionalOptions();
-  for (const scenario of scenarios) bench.addCommand(scenarioCommand(scenario));
+  for (const scenario of scenarios) bench.addCommand(scenarioCommand(scenario, declared));
   return bench.addCommand(targetsCommand());
 }
 
@@ -35,10 +38,16 @@ interface CommonFlags {
   postgres?: number[];
 }
 
-function scenarioCommand(scenario: BenchScenario, name = scenario.name): Command {
+const readers: Record<NonNullable<Flag["value"]>, (text: string) => unknown> = { number, numbers, names: list };
+
+function scenarioCommand(scenario: BenchScenario, declared: ScenarioFlags, name = scenario.name): Command {
   const command = new Command(name).summary(scenario.summary).description(`${scenario.summary} ${scenario.details}`);
   for (const [flag, help, read] of scenario.options) {
     if (read) command.option(flag, help, read);
+    else command.option(flag, help);
+  }
+  for (const { flag, help, value } of declared[scenario.name] ?? []) {
+    if (value) command.option(flag, help, readers[value]);
     else command.option(flag, help);
   }
   return command
