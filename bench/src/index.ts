@@ -15,11 +15,11 @@ export type { ScenarioResults } from "./runner/scenario.ts";
 export { terminalProgress } from "./runner/terminal-progress.ts";
 export { BenchOptionError } from "./runner/options.ts";
 
-export { runBench } from "./xmin/xmin.ts";
-export type { BenchOptions } from "./xmin/xmin-settings.ts";
+export { runBench } from "./scenarios/xmin/xmin.ts";
+export type { BenchOptions } from "./scenarios/xmin/settings.ts";
 export { systemNames } from "./adapters/registry.ts";
 export { horizonNames } from "./horizons/registry.ts";
-export type { CellDetails, CellResult, Results } from "./xmin/xmin-results.ts";
+export type { CellDetails, CellResult, Results } from "./scenarios/xmin/results.ts";
 
 export {
   runEngine,

@@ -8,10 +8,9 @@ import { likeWithLike } from "#src/report/baseline/section";
 import { readBaseline } from "#src/report/baseline/read";
 import { htmlPage } from "#src/report/html/page";
 import { markdown } from "#src/report/markdown";
-import { terminalReport } from "#src/xmin/xmin-table";
-import type { Results } from "#src/xmin/xmin-results";
-import { xminDocument } from "#src/xmin/xmin-document";
-import { resolveSettings } from "#src/xmin/xmin-settings";
+import { xminReporting } from "#src/scenarios/xmin/report";
+import type { Results } from "#src/scenarios/xmin/results";
+import { resolveSettings } from "#src/scenarios/xmin/settings";
 import { largeRun } from "./support/large-run.ts";
 
 let folder: string;
@@ -106,7 +105,7 @@ test("a baseline of several majors is compared by the cells of the same one, and
   expect(likeWithLike(on("18.4"), both).cells).toEqual([]);
   expect(likeWithLike(on("18.4"), results).cells).toEqual(results.cells);
   const oneOfTwo = { ...on("18.4"), majors: [] };
-  expect(markdown(xminDocument(oneOfTwo, [], results))).toContain(
+  expect(markdown(xminReporting.document(oneOfTwo, [], results))).toContain(
     "The baseline has no cells of PostgreSQL 18 to compare these with.",
   );
 });
@@ -123,14 +122,14 @@ test("what an older file calls an error that begins with not run was not run", a
 });
 
 test("the comparison is in both reports and in the terminal, which it fits; without a baseline in none", () => {
-  const document = xminDocument(results, [], results);
+  const document = xminReporting.document(results, [], results);
   expect(markdown(document)).toContain(
     "| skip-locked | none | finished per second | 798 (797–799) | 798 (797–799) | 1.00 |",
   );
   expect(htmlPage(document)).toContain("Against the baseline");
-  const terminal = terminalReport(results, results).split("\n");
+  const terminal = xminReporting.report(results, results).split("\n");
   const from = terminal.findIndex((line) => line.startsWith("The baseline is the run of 2026-01-31 08:05 UTC"));
   expect(from).toBeGreaterThan(0);
   expect(Math.max(...terminal.slice(from).map(({ length }) => length))).toBeLessThanOrEqual(100);
-  expect(markdown(xminDocument(results, []))).not.toContain("baseline");
+  expect(markdown(xminReporting.document(results, []))).not.toContain("baseline");
 });

@@ -55,7 +55,7 @@ test("a microbenchmark that failed prints its error and no number", () => {
   const run = results(idle(1, {}, "deadlock detected"));
   expect(reportMarkdown(engineDocument(run))).toContain("- idle: error: deadlock detected");
   expect(reportMarkdown(engineDocument(run))).not.toContain("| WAL");
-  const [head = "", , line = "", ...rest] = engineTerminalReport(run).split("\n");
+  const [head = "", line = "", ...rest] = engineTerminalReport(run).split("\n");
   expect(head).toContain("measured");
   expect(line).toMatch(/^idle +error: deadlock detected *$/);
   expect(rest.join("\n")).not.toContain("WAL");

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownServer } from "../../test/support/database.ts";
 import { horizonNames, horizonNamed, serverSettingsFor } from "#src/horizons/registry";
-import { figures } from "#src/xmin/verdict";
-import { measureXmin } from "#src/xmin/xmin-cell";
+import { figures } from "#src/scenarios/xmin/results";
+import { measureXmin } from "#src/scenarios/xmin/cell";
 import { openServer, type Server } from "#src/runner/server";
-import { resolveSettings, type Settings } from "#src/xmin/xmin-settings";
+import { resolveSettings, type Settings } from "#src/scenarios/xmin/settings";
 import { pgque } from "#src/adapters/pgque";
 import { skipLocked } from "#src/adapters/skip-locked";
 import { leftovers, siteOn, vacuumedAway } from "./support/site.ts";

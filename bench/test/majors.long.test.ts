@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { runPriority } from "#src/scenarios/priority";
-import { runBench } from "#src/xmin/xmin";
+import { runBench } from "#src/scenarios/xmin/xmin";
 
 let folder: string;
 beforeAll(async () => {

@@ -6,7 +6,7 @@ import { htmlPage } from "#src/report/html/page";
 import { documentOfMajors } from "#src/report/majors-document";
 import { markdown } from "#src/report/markdown";
 import { openServers } from "#src/runner/servers";
-import { xminDocument } from "#src/xmin/xmin-document";
+import { xminReporting } from "#src/scenarios/xmin/report";
 import { largeRun } from "./support/large-run.ts";
 
 const table = (rate: string): TableBlock => ({
@@ -70,9 +70,9 @@ test("a report of several majors says once what they say alike, and has their ta
 
 test("a page of several majors has charts for each, with their own data, and every anchor once", () => {
   const { results, samples } = largeRun(["pgque", "skip-locked"]);
-  const part = (postgres: string): { postgres: string; document: ReturnType<typeof xminDocument> } => {
+  const part = (postgres: string): { postgres: string; document: ReturnType<typeof xminReporting.document> } => {
     const cells = results.cells.map((cell) => ({ ...cell, postgres }));
-    return { postgres, document: xminDocument({ ...results, cells }, samples) };
+    return { postgres, document: xminReporting.document({ ...results, cells }, samples) };
   };
   const page = htmlPage(documentOfMajors([part("14.23"), part("18.4")], []));
   expect(page.match(/class="chart-data"/g)).toHaveLength(2);

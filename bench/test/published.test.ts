@@ -5,8 +5,8 @@ import { drainPublished, drainRows, type DrainResults } from "#src/scenarios/dra
 import { latencyPublished, type LatencyRow } from "#src/scenarios/latency/latency";
 import { publishedSection } from "#src/report/scenario-report";
 import { latencySystems, named } from "#src/adapters/registry";
-import { xminPublished } from "#src/xmin/xmin-published";
-import type { Results } from "#src/xmin/xmin-results";
+import { xminPublished } from "#src/scenarios/xmin/published";
+import type { Results } from "#src/scenarios/xmin/results";
 
 const committed = (name: string): unknown =>
   JSON.parse(readFileSync(path.resolve(import.meta.dirname, "../results", name, "results.json"), "utf8"));

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Document } from "#src/report/document";
 import { chartData } from "#src/report/html/charts";
 import { htmlPage } from "#src/report/html/page";
-import { xminDocument } from "#src/xmin/xmin-document";
+import { xminReporting } from "#src/scenarios/xmin/report";
 import { largeRun } from "./support/large-run.ts";
 import { runOf } from "./support/run-of.ts";
 
@@ -47,7 +47,7 @@ async function open(document: Document, options: { colorScheme?: "light" | "dark
 }
 
 const committed = runOf(path.resolve(import.meta.dirname, "../results/xmin-800"));
-const committedDocument = xminDocument(committed.results, committed.samples);
+const committedDocument = xminReporting.document(committed.results, committed.samples);
 
 /** How many pixels of each of the colours a chart has. */
 function pixels(page: Page, chart: string, names: string[]): Promise<number[]> {

@@ -7,14 +7,14 @@ import { chartData } from "#src/report/html/charts";
 import { measuresNamed } from "#src/report/html/measures";
 import { htmlPage } from "#src/report/html/page";
 import { markdown } from "#src/report/markdown";
-import { xminDocument } from "#src/xmin/xmin-document";
+import { xminReporting } from "#src/scenarios/xmin/report";
 import { largeRun } from "./support/large-run.ts";
 import { runOf } from "./support/run-of.ts";
 
 const committed = runOf(path.resolve(import.meta.dirname, "../results/xmin-800"));
 
 test("the page has the tables of report.md, cell by cell", () => {
-  const document = xminDocument(committed.results, committed.samples);
+  const document = xminReporting.document(committed.results, committed.samples);
   const page = textsIn(htmlPage(document), /<(?:th|td)\b[^>]*>(.*?)<\/(?:th|td)>/gs);
   const lines = markdown(document)
     .split("\n")
@@ -50,7 +50,7 @@ test("what comes from outside is text, wherever it is: in tables, attributes and
 });
 
 test("the page may fetch nothing, and run and show nothing but its own script and style", () => {
-  const page = htmlPage(xminDocument(committed.results, committed.samples));
+  const page = htmlPage(xminReporting.document(committed.results, committed.samples));
   const policy = /Content-Security-Policy" content="([^"]*)"/.exec(page)?.[1]?.replaceAll("&#39;", "'") ?? "";
   expect(policy).toMatch(/^default-src 'none'; /);
   for (const [directive, element] of [

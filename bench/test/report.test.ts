@@ -1,14 +1,12 @@
 import { expect, test } from "vitest";
 import { bytes, clock, ms } from "#src/report/format";
 import { markdown } from "#src/report/markdown";
-import { findings } from "#src/xmin/xmin-findings";
+import { findings, xminReporting } from "#src/scenarios/xmin/report";
 import type { Proof } from "#src/horizons/horizon";
-import { cellWithout, type CellDetails, type CellResult, type Results } from "#src/xmin/xmin-results";
+import { cellWithout, type CellDetails, type CellResult, type Results } from "#src/scenarios/xmin/results";
 import { spreadOf } from "#src/measure/statistics";
-import { rowsOf } from "#src/xmin/xmin-summary";
-import { xminDocument } from "#src/xmin/xmin-document";
-import { terminalReport } from "#src/xmin/xmin-table";
-import { resolveSettings } from "#src/xmin/xmin-settings";
+import { rowsOf } from "#src/scenarios/xmin/columns";
+import { resolveSettings } from "#src/scenarios/xmin/settings";
 
 function cell(system: string, horizon: string, repeat: number, dequeuedPerSecond: number): CellResult {
   return {
@@ -56,11 +54,12 @@ test("a failed cell prints its error and no number", () => {
     { notRun: null, error: "deadlock detected" },
   );
   const run = results([cell("pgque", "none", 1, 100), broken]);
-  const line = terminalReport(run)
+  const line = xminReporting
+    .report(run)
     .split("\n")
     .find((text) => text.startsWith("skip-locked"));
   expect(line).toMatch(/^skip-locked +none +error: deadlock detected *$/);
-  const text = markdown(xminDocument(run, []));
+  const text = markdown(xminReporting.document(run, []));
   expect(text).toContain("| skip-locked | none | error: deadlock detected |  |");
   expect(text).toContain("- skip-locked, none: deadlock detected");
 });
@@ -72,8 +71,8 @@ test("a cell that was not run says so, and is no error", () => {
     cellWithout(identity, { notRun: "redis-server is not installed", error: null }),
   ]);
   run.settings.systems = ["pgque", "bullmq"];
-  expect(terminalReport(run)).toMatch(/^bullmq +none +not run, because redis-server is not installed *$/m);
-  const text = markdown(xminDocument(run, []));
+  expect(xminReporting.report(run)).toMatch(/^bullmq +none +not run, because redis-server is not installed *$/m);
+  const text = markdown(xminReporting.document(run, []));
   expect(text).toContain("| bullmq | none | not run, because redis-server is not installed |  |");
   expect(text).toContain("- bullmq, none: not run, because redis-server is not installed");
 });
@@ -98,7 +97,7 @@ test("what a horizon holds besides the tables is in the report: catalogs, WAL, m
     "pgque, with a logical slot that nobody reads (logical-slot), ran at 100 % of its rate without, left 7 dead tuples (without: 7) and used 2.0 KiB (without: 2.0 KiB). 5.0 MiB of WAL were kept for it, and 400 dead rows in system catalogs.",
     "pgque, with a second consumer that takes nothing (lagging-consumer), ran at 100 % of its rate without, left 7 dead tuples (without: 7) and used 2.0 KiB (without: 2.0 KiB). 15,090 messages were kept for it.",
   ]);
-  const text = markdown(xminDocument(run, []));
+  const text = markdown(xminReporting.document(run, []));
   expect(text).toContain(
     "| system | horizon held by | age | catalogs' age | dead catalog rows before | after | retained WAL | kept |",
   );
@@ -108,7 +107,7 @@ test("what a horizon holds besides the tables is in the report: catalogs, WAL, m
 
 test("the table fits a terminal of 100 columns", () => {
   const run = results([cell("skip-locked", "none", 1, 123_456), cell("skip-locked", "repeatable-read", 1, 12_345)]);
-  const table = terminalReport(run).split("\n\n")[0] ?? "";
+  const table = xminReporting.report(run).split("\n\n")[0] ?? "";
   expect(Math.max(...table.split("\n").map(({ length }) => length))).toBeLessThanOrEqual(100);
 });
 

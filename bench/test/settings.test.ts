@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { resolveCompareSettings, type CompareOptions } from "#src/scenarios/compare";
 import { resolveEngineSettings, type EngineOptions } from "#src/scenarios/engine/engine";
 import { BenchOptionError } from "#src/runner/options";
-import { resolveSettings, type BenchOptions } from "#src/xmin/xmin-settings";
+import { resolveSettings, type BenchOptions } from "#src/scenarios/xmin/settings";
 
 test.each<[BenchOptions, string]>([
   [{ rate: -1 }, "expected `rate` to be an integer from 0 to 1000000, got: -1"],

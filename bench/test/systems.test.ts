@@ -4,7 +4,7 @@ import path from "node:path";
 import { expect, test, vi } from "vitest";
 import { freshDatabase } from "../../test/support/database.ts";
 import { systemNamed } from "#src/adapters/registry";
-import { runBench } from "#src/xmin/xmin";
+import { runBench } from "#src/scenarios/xmin/xmin";
 import { openSystem } from "./support/open-system.ts";
 
 test("a cell whose system needs a file that was not given is not run and says why", async () => {

@@ -7,8 +7,8 @@ import { atLeast, outcomeLine, outcomeOf } from "#src/runner/target";
 import { ratio } from "#src/report/format";
 import { targetsIn } from "#src/targets/targets";
 import { targetsMarkdown, targetsTerminal } from "#src/targets/targets-table";
-import type { Results } from "#src/xmin/xmin-results";
-import { xminOutcomes } from "#src/xmin/xmin-targets";
+import type { Results } from "#src/scenarios/xmin/results";
+import { xminOutcomes } from "#src/scenarios/xmin/targets";
 
 const committed = path.resolve(import.meta.dirname, "../results");
 const target = atLeast(8, ratio);

@@ -28,6 +28,8 @@ export interface ScenarioReport {
   table: TableBlock | TableBlock[];
   /** What follows the tables, in the report only; a string is our own prose. */
   more: (string | Block)[];
+  /** What a terminal shows at the end, a paragraph each. */
+  after?: string[];
   /** What was run, in its author's words. */
   systems: (Text | Item)[];
   /** How it was run; the server's line is added. */
@@ -44,11 +46,11 @@ interface Reported {
 
 /** The two renderings that the runner asks a scenario for; what is drawn of the samples is in the report only. */
 export function reporting<Results extends Reported, Measured>(
-  describe: (results: Results, measured: Measured[]) => ScenarioReport,
+  describe: (results: Results, measured: Measured[], baseline: Results | null) => ScenarioReport,
 ) {
   return {
-    document(results: Results, measured: Measured[]): Document {
-      const described = describe(results, measured);
+    document(results: Results, measured: Measured[], baseline: Results | null = null): Document {
+      const described = describe(results, measured, baseline);
       const { caveats, verdicts = [], intro = medians(results), table, more } = described;
       return {
         title: titleOf(results),
@@ -62,12 +64,13 @@ export function reporting<Results extends Reported, Measured>(
         ],
       };
     },
-    report(results: Results): string {
-      const { table, verdicts = [], caveats } = describe(results, []);
+    report(results: Results, baseline: Results | null = null): string {
+      const { table, verdicts = [], caveats, after = [] } = describe(results, [], baseline);
       const parts = [
         ...[table].flat().map(tableText),
         verdicts.map((text) => wrap(text)).join("\n"),
         wrap(caveats.join(" ")),
+        ...after,
       ];
       return parts.filter(Boolean).join("\n\n");
     },

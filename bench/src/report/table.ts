@@ -15,12 +15,30 @@ export function plainTable(head: string[], textColumns: number): Table.Table {
   });
 }
 
-/** A report's table in a terminal. */
-export function tableText({ heads, rows, textColumns }: TableBlock): string {
+const terminalColumns = 100;
+
+/** A report's table in a terminal. Heads have two lines where one would not fit; an empty row sets apart what has several rows. */
+export function tableText(block: TableBlock): string {
+  const text = tableWith(block.heads, block);
+  return widthOf(text) <= terminalColumns ? text : tableWith(block.heads.map(inTwoLines), block);
+}
+
+function tableWith(heads: string[], { rows, textColumns }: TableBlock): string {
   const table = plainTable(heads, textColumns);
-  for (const { cells, absence } of rows)
+  const hasGroups = new Set(rows.map(({ cells }) => cells[0])).size < rows.length;
+  for (const [index, { cells, absence }] of rows.entries()) {
+    if (hasGroups && cells[0] !== rows[index - 1]?.cells[0]) table.push([{ colSpan: heads.length, content: "" }]);
     table.push(absence === null ? cells : [...cells, { colSpan: heads.length - textColumns, content: absence }]);
+  }
   return table.toString();
+}
+
+const widthOf = (text: string): number => Math.max(...text.split("\n").map(({ length }) => length));
+
+function inTwoLines(head: string): string {
+  const words = head.split(" ");
+  const half = Math.ceil(words.length / 2);
+  return [words.slice(0, half).join(" "), words.slice(half).join(" ")].filter(Boolean).join("\n");
 }
 
 /** All repeats of one cell. */

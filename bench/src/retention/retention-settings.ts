@@ -9,7 +9,7 @@ import {
 import type { FeedbackInterval } from "../horizons/advancing-feedback.ts";
 import { payloadBytesMin } from "../load/messages.ts";
 import { systemNames } from "../adapters/registry.ts";
-import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
+import { resolveSettings, type Settings } from "../scenarios/xmin/settings.ts";
 
 /** What a user of the scenario `retention` may choose. */
 export interface RetentionOptions extends CommonOptions {

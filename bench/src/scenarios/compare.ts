@@ -33,10 +33,10 @@ import {
 } from "../runner/options.ts";
 import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
 import type { Scenario, StepContext } from "../runner/scenario.ts";
-import type { PhaseMeasurement } from "../xmin/phase.ts";
-import { evidenceOf, invalidity } from "../xmin/verdict.ts";
-import { measureXmin, type Measured } from "../xmin/xmin-cell.ts";
-import { resolveSettings, type Settings } from "../xmin/xmin-settings.ts";
+import type { PhaseMeasurement } from "./xmin/workbench.ts";
+import { evidenceOf, invalidity } from "./xmin/results.ts";
+import { measureXmin, type Measured } from "./xmin/cell.ts";
+import { resolveSettings, type Settings } from "./xmin/settings.ts";
 
 export const compareOptions = {
   durationSeconds: integerOption(

@@ -8,8 +8,8 @@ import type { EngineResults } from "../scenarios/engine/engine.ts";
 import { engineOutcomes } from "../scenarios/engine/report.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
 import { sendOutcomes, sendRows, type SendResults } from "../scenarios/send/send.ts";
-import type { Results } from "../xmin/xmin-results.ts";
-import { xminOutcomes } from "../xmin/xmin-targets.ts";
+import type { Results } from "../scenarios/xmin/results.ts";
+import { xminOutcomes } from "../scenarios/xmin/targets.ts";
 import type { TargetOutcome } from "../runner/target.ts";
 
 /** The targets of one run, and what came of them. */

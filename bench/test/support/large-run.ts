@@ -1,6 +1,6 @@
 import type { Sample } from "#src/measure/sampler";
-import { cellWithout, type CellSamples, type Results } from "#src/xmin/xmin-results";
-import { resolveSettings } from "#src/xmin/xmin-settings";
+import { cellWithout, type CellSamples, type Results } from "#src/scenarios/xmin/results";
+import { resolveSettings } from "#src/scenarios/xmin/settings";
 
 /** A run of so many systems under two horizons, three times each, of 36 samples a cell. */
 export function largeRun(systems: string[]): { results: Results; samples: CellSamples[] } {

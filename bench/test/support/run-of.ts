@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Sample } from "#src/measure/sampler";
-import type { CellSamples, Results } from "#src/xmin/xmin-results";
+import type { CellSamples, Results } from "#src/scenarios/xmin/results";
 
 /** A run as it was written: what its reports are made of. Samples of before a figure was sampled do not have it. */
 export function runOf(folder: string): { results: Results; samples: CellSamples[] } {

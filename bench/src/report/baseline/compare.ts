@@ -1,7 +1,7 @@
-import { comparedFigures, type FigureColumn } from "../../xmin/xmin-columns.ts";
+import { comparedFigures, type FigureColumn } from "../../scenarios/xmin/columns.ts";
 import { notMeasured, ratio, spread } from "../format.ts";
-import type { Results } from "../../xmin/xmin-results.ts";
-import { rowsOf, spreadIn, type Row } from "../../xmin/xmin-summary.ts";
+import type { Results } from "../../scenarios/xmin/results.ts";
+import { rowsOf, spreadIn, type Row } from "../../scenarios/xmin/columns.ts";
 
 /** One figure of one system under one horizon, in this run and in an earlier one. */
 export interface Compared {

@@ -1,8 +1,8 @@
 import { readFile } from "node:fs/promises";
 import { BenchOptionError } from "../../runner/options.ts";
-import type { Settings } from "../../xmin/xmin-settings.ts";
+import type { Settings } from "../../scenarios/xmin/settings.ts";
 import { resultsVersion } from "../results.ts";
-import type { CellResult, Results } from "../../xmin/xmin-results.ts";
+import type { CellResult, Results } from "../../scenarios/xmin/results.ts";
 
 /** What two runs must have in common for their figures to be compared, by the name of its option. */
 const decisive: Record<string, (settings: Partial<Settings>) => unknown> = {

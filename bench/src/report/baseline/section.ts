@@ -1,6 +1,6 @@
 import { heading, list, paragraph, type Block } from "../document.ts";
 import { plainTable, tableOf, type Column } from "../table.ts";
-import type { Results } from "../../xmin/xmin-results.ts";
+import type { Results } from "../../scenarios/xmin/results.ts";
 import { compared, differences, type Compared } from "./compare.ts";
 
 const columns: Column<Compared>[] = [

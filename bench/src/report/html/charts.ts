@@ -1,4 +1,4 @@
-import type { CellSamples, Results } from "../../xmin/xmin-results.ts";
+import type { CellSamples, Results } from "../../scenarios/xmin/results.ts";
 import { chartGroup } from "./chart-cell.ts";
 import type { ChartData, ChartGroup } from "./chart-data.ts";
 import { measuresNamed } from "./measures.ts";

@@ -8,9 +8,9 @@ import { quotient } from "../../measure/statistics.ts";
 import { clock, ms, whole } from "../../report/format.ts";
 import { integerOption, namesOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
 import type { StepContext } from "../../runner/scenario.ts";
-import { evidenceOf, invalidity } from "../../xmin/verdict.ts";
-import { measureXmin, type CellHooks, type Measured, type PhaseName } from "../../xmin/xmin-cell.ts";
-import { resolveSettings, type Settings } from "../../xmin/xmin-settings.ts";
+import { evidenceOf, invalidity } from "../xmin/results.ts";
+import { measureXmin, type CellHooks, type Measured, type PhaseName } from "../xmin/cell.ts";
+import { resolveSettings, type Settings } from "../xmin/settings.ts";
 
 const options = {
   /** How long the transaction is open in each cell; the original has 3600. */

@@ -126,7 +126,6 @@ function rowsOf({ rows, errors }: Summary): TableRow[] {
 export function engineTerminalReport(results: EngineResults): string {
   const summaries = summaryOf(results);
   const rows = summaries.flatMap((summary) => [
-    { cells: ["", "", "", "", ""], absence: null },
     ...summary.errors.map((error) => ({ cells: [summary.microbenchmark.name, ""], absence: `error: ${error}` })),
     ...rowsOf(summary).map((row) => ({ ...row, cells: [summary.microbenchmark.name, ...row.cells] })),
   ]);

@@ -12,11 +12,11 @@ import { quotient } from "../../measure/statistics.ts";
 import { bytes, clock, ms, whole } from "../../report/format.ts";
 import { integerOption, namesOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
 import type { StepContext } from "../../runner/scenario.ts";
-import { runPhase, type PhaseMeasurement } from "../../xmin/phase.ts";
-import { invalidity, type Evidence } from "../../xmin/verdict.ts";
-import { openWorkbench, type Workbench } from "../../xmin/workbench.ts";
-import type { CellPlan } from "../../xmin/xmin-results.ts";
-import { resolveSettings, type Settings } from "../../xmin/xmin-settings.ts";
+import { runPhase, type PhaseMeasurement } from "../xmin/workbench.ts";
+import { invalidity, type Evidence } from "../xmin/results.ts";
+import { openWorkbench, type Workbench } from "../xmin/workbench.ts";
+import type { CellPlan } from "../xmin/results.ts";
+import { resolveSettings, type Settings } from "../xmin/settings.ts";
 import { driftsOf, type Drift, type SoakSample } from "./drift.ts";
 
 const options = {

@@ -23,7 +23,7 @@ import {
 } from "../../runner/cells.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario, StepContext } from "../../runner/scenario.ts";
-import type { CellPlan } from "../../xmin/xmin-results.ts";
+import type { CellPlan } from "../xmin/results.ts";
 import {
   bytesPerHourMax,
   deadTuplesPerMessageMax,

@@ -11,9 +11,8 @@ import { payloadDueAt } from "../../../load/messages.ts";
 import { quotient } from "../../../measure/statistics.ts";
 import { micros, ratio, whole } from "../../../report/format.ts";
 import { atLeast, type Target } from "../../../runner/target.ts";
-import { runPhase, type PhaseMeasurement } from "../../../xmin/phase.ts";
-import { openWorkbench, type Workbench } from "../../../xmin/workbench.ts";
-import { resolveSettings, type Settings } from "../../../xmin/xmin-settings.ts";
+import { openWorkbench, runPhase, type PhaseMeasurement, type Workbench } from "../../xmin/workbench.ts";
+import { resolveSettings, type Settings } from "../../xmin/settings.ts";
 import { defineMicrobenchmark, Rate, type DeclaredValue, type MicrobenchmarkContext } from "../microbenchmark.ts";
 
 const systems = [pgque, skipLocked, skipLockedDelete];

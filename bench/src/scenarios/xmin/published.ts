@@ -1,7 +1,7 @@
-import { bytes, ms, notMeasured, spread, whole } from "../report/format.ts";
-import type { Published } from "../report/scenario-report.ts";
-import type { Results } from "./xmin-results.ts";
-import { rowsOf, spreadIn } from "./xmin-summary.ts";
+import { bytes, ms, spread, whole } from "../../report/format.ts";
+import type { Published } from "../../report/scenario-report.ts";
+import { rowsOf, spreadIn, type FigureColumn } from "./columns.ts";
+import type { Results } from "./results.ts";
 
 /** The load of the published table: messages a second, of all producers together. */
 const publishedRate = 800;
@@ -14,59 +14,35 @@ const published = [
   { horizon: "repeatable-read", system: "pgq-universal", rate: 804, dead: 0, mebibytes: 27, bystanderMs: 1.45 },
 ];
 
+/** What was published, and what was measured here. */
+type Pair = [theirs: (of: (typeof published)[number]) => number, ours: FigureColumn["pick"], format: typeof whole];
+
+const pairs: Record<string, Pair> = {
+  "finished/s": [({ rate }) => rate, (cell) => cell.dequeuedPerSecond, whole],
+  "dead tuples": [({ dead }) => dead, (cell) => cell.deadTuples, whole],
+  "on disk": [({ mebibytes }) => mebibytes * 2 ** 20, (cell) => cell.bytes, bytes],
+  "bystander mean": [({ bystanderMs }) => bystanderMs, (cell) => cell.bystanderMs?.mean, ms],
+};
+
 /** The cells of this run that have a published counterpart. */
 export function xminPublished(results: Results): Published {
   const measured = rowsOf(results);
   const comparable = results.settings.mode === "paced" && results.settings.rate === publishedRate;
-  const rows = published.flatMap(({ horizon, system, rate, dead, mebibytes, bystanderMs }) => {
-    const row = measured.find((one) => one.system === system && one.horizon === horizon);
-    if (row === undefined || row.cells.length === 0) return [];
-    return [
-      [
-        system,
-        horizon,
-        whole(rate),
-        spread(
-          spreadIn(row, (cell) => cell.dequeuedPerSecond),
-          whole,
-        ),
-        whole(dead),
-        spread(
-          spreadIn(row, (cell) => cell.deadTuples),
-          whole,
-        ),
-        bytes(mebibytes * 2 ** 20),
-        spread(
-          spreadIn(row, (cell) => cell.bytes),
-          bytes,
-        ),
-        ms(bystanderMs),
-        row.cells.some((cell) => cell.bystanderMs)
-          ? spread(
-              spreadIn(row, (cell) => cell.bystanderMs?.mean),
-              ms,
-            )
-          : notMeasured,
-      ],
-    ];
+  const rows = published.flatMap((theirs) => {
+    const row = measured.find(({ system, horizon }) => system === theirs.system && horizon === theirs.horizon);
+    if (row === undefined || row.measured.length === 0) return [];
+    const beside = Object.values(pairs).map(([of, pick, format]) => [
+      format(of(theirs)),
+      spread(spreadIn(row, pick), format),
+    ]);
+    return [[theirs.system, theirs.horizon, ...beside.flat()]];
   });
   return {
     source:
       "*Published*: the benchmark of PgQue's repository (NikolayS/PgQue #80) at the same rate, with four producers and four consumers, three minutes a cell, " +
       "PostgreSQL 17, on a machine of theirs; of PgQue (`pgq-universal`) only the tables of events were counted. Its SKIP LOCKED script deletes one row at a time, as `skip-locked-rows` does. *Here*: this run, on the machine below, all tables counted. " +
       "What one machine does says nothing of the other: compare how far the rows of one column are apart.",
-    heads: [
-      "system",
-      "horizon held by",
-      "finished/s, published",
-      "here",
-      "dead tuples, published",
-      "here",
-      "on disk, published",
-      "here",
-      "bystander mean, published",
-      "here",
-    ],
+    heads: ["system", "horizon held by", ...Object.keys(pairs).flatMap((head) => [`${head}, published`, "here"])],
     textColumns: 2,
     rows: comparable ? rows : [],
   };

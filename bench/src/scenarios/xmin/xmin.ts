@@ -1,27 +1,28 @@
-import type { Sample } from "../measure/sampler.ts";
-import { systemNamed } from "../adapters/registry.ts";
-import { horizonNamed, serverSettingsFor } from "../horizons/registry.ts";
-import { readBaseline } from "../report/baseline/read.ts";
-import { samplesCsv } from "../report/files.ts";
-import { bytes, whole } from "../report/format.ts";
-import { reportedSettings } from "../report/results.ts";
+import { systemNamed } from "../../adapters/registry.ts";
+import { horizonNamed, serverSettingsFor } from "../../horizons/registry.ts";
+import type { Sample } from "../../measure/sampler.ts";
+import { readBaseline } from "../../report/baseline/read.ts";
+import { samplesCsv } from "../../report/files.ts";
+import { bytes, whole } from "../../report/format.ts";
+import { reportedSettings } from "../../report/results.ts";
+import { outcomeText, repeatText, someFailed, turned } from "../../runner/cells.ts";
+import { whyNot } from "../../runner/failure.ts";
+import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
+import type { Scenario, StepContext } from "../../runner/scenario.ts";
+import { measureXmin, type CellHooks } from "./cell.ts";
+import { xminReporting } from "./report.ts";
 import {
   cellWithout,
+  evidenceOf,
+  figures,
   hasFigures,
+  invalidity,
   type CellPlan,
   type CellResult,
   type CellSamples,
   type Results,
-} from "./xmin-results.ts";
-import { terminalReport } from "./xmin-table.ts";
-import { xminDocument } from "./xmin-document.ts";
-import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
-import type { Scenario, StepContext } from "../runner/scenario.ts";
-import { outcomeText, repeatText, turned } from "../runner/cells.ts";
-import { evidenceOf, figures, invalidity } from "./verdict.ts";
-import { whyNot } from "../runner/failure.ts";
-import { measureXmin, type CellHooks } from "./xmin-cell.ts";
-import { cellSecondsExpected, resolveSettings, type BenchOptions, type Settings } from "./xmin-settings.ts";
+} from "./results.ts";
+import { cellSecondsExpected, resolveSettings, type BenchOptions, type Settings } from "./settings.ts";
 
 /** Cells shorter than this say which way it goes, not how far. */
 const conclusiveSeconds = 60;
@@ -49,10 +50,10 @@ const xmin: Scenario<BenchOptions, Settings, CellPlan, MeasuredCell, Results> = 
   plan,
   measure: runCell,
   keep: ({ cells }, { cell }) => void cells.push(cell),
-  document: (results, measured, baseline) => xminDocument(results, samplesOf(measured), baseline),
+  ...xminReporting,
+  document: (results, measured, baseline) => xminReporting.document(results, samplesOf(measured), baseline),
   files: (measured) => ({ "samples.csv": samplesCsv(samplesOf(measured)) }),
-  report: terminalReport,
-  failed: ({ cells }) => cells.some(({ error }) => error !== null),
+  failed: someFailed,
   headline: ({ settings }, cells) =>
     `${cells.length} cells of about ${cellSecondsExpected(settings)} s, ` +
     `${settings.mode === "saturated" ? "saturated" : `${settings.rate} messages/s`},\n` +
@@ -75,11 +76,9 @@ export function runBench(options: BenchOptions, hooks: RunHooks = {}): Promise<R
 
 /** Systems in turn within each repeat, so that a machine that gets slower gets slower for all; who comes first changes from repeat to repeat. */
 function plan({ repeat, horizons, systems }: Settings): CellPlan[] {
-  return Array.from({ length: repeat }, (_, index) => index).flatMap((index) =>
-    turned(horizons, index).flatMap((horizon) =>
-      turned(systems, index).map((system) => ({ system, horizon, repeat: index + 1 })),
-    ),
-  );
+  return Array.from({ length: repeat }, (_, n) =>
+    turned(horizons, n).flatMap((horizon) => turned(systems, n).map((system) => ({ system, horizon, repeat: n + 1 }))),
+  ).flat();
 }
 
 async function runCell(

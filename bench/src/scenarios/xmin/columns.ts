@@ -1,7 +1,46 @@
-import { bytes, micros, ms, notMeasured, ratio, spread, whole } from "../report/format.ts";
-import type { CellResult } from "./xmin-results.ts";
-import type { Column } from "../report/table.ts";
-import { spreadIn, type Row } from "./xmin-summary.ts";
+import { bytes, micros, ms, notMeasured, ratio, spread, whole } from "../../report/format.ts";
+import type { Spread } from "../../report/results.ts";
+import type { Column, MeasuredRow } from "../../report/table.ts";
+import { spreadOf } from "../../measure/statistics.ts";
+import { ratioOf } from "../../runner/cells.ts";
+import { hasFigures, type CellResult, type Results } from "./results.ts";
+
+/** All repeats of one system under one horizon. */
+export interface Row extends MeasuredRow {
+  system: string;
+  horizon: string;
+  /** Only those with figures. */
+  measured: CellResult[];
+  /** Finished messages a second, held over `none` of the same repeat; null for `none` itself. */
+  heldToNone: Spread | null;
+}
+
+/** Systems together, in the order of the settings. */
+export function rowsOf({ cells, settings }: Results): Row[] {
+  const of = (system: string, horizon: string): CellResult[] =>
+    cells.filter((cell) => cell.system === system && cell.horizon === horizon);
+  const compared = (of: CellResult[]) => of.map((figures) => ({ repeat: figures.repeat, figures }));
+  return settings.systems.flatMap((system) =>
+    settings.horizons.flatMap((horizon): Row[] => {
+      const own = of(system, horizon);
+      const none = horizon === "none" ? [] : of(system, "none");
+      const row: Row = {
+        system,
+        horizon,
+        measured: own.filter(hasFigures),
+        errors: own.flatMap(({ error }) => error ?? []),
+        notRun: own.flatMap(({ notRun }) => notRun ?? []),
+        heldToNone: ratioOf(compared(own), compared(none), ({ dequeuedPerSecond }) => dequeuedPerSecond),
+      };
+      return own.length === 0 ? [] : [row];
+    }),
+  );
+}
+
+/** One figure of a row over its repeats. */
+export function spreadIn({ measured }: Row, pick: FigureColumn["pick"]): Spread | null {
+  return spreadOf(measured.map(pick));
+}
 
 /** A column that shows one figure of a cell, and how it is read and written. */
 export interface FigureColumn extends Column<Row> {
@@ -9,7 +48,6 @@ export interface FigureColumn extends Column<Row> {
   format: (value: number) => string;
 }
 
-/** Heads are one word or two, in as many lines of the terminal's table. */
 const figure = (head: string, pick: FigureColumn["pick"], format: FigureColumn["format"]): FigureColumn => ({
   head,
   pick,
@@ -25,6 +63,9 @@ const identity: Column<Row>[] = [
   { head: "system", cell: ({ system }) => system },
   { head: "horizon held by", cell: ({ horizon }) => horizon },
 ];
+
+/** Of all columns: system and horizon. */
+export const textColumns = identity.length;
 
 const finished = figure("finished per second", (cell) => cell.dequeuedPerSecond, whole);
 const dead = figure("dead tuples", (cell) => cell.deadTuples, whole);
@@ -84,12 +125,10 @@ export const heldColumns: (Column<Row> | FigureColumn)[] = [
   figure("steps", (cell) => cell.details?.horizon?.steps?.count, whole),
 ];
 
-const drainTime = figure("drained in", (cell) => cell.drainSeconds, seconds);
-
 function drained(row: Row): string {
-  if (row.cells.length === 0) return notMeasured;
-  const undrained = row.cells.filter(({ drainSeconds }) => drainSeconds === null);
-  if (undrained.length === 0) return drainTime.cell(row);
+  if (row.measured.length === 0) return notMeasured;
+  const undrained = row.measured.filter(({ drainSeconds }) => drainSeconds === null);
+  if (undrained.length === 0) return figure("", (cell) => cell.drainSeconds, seconds).cell(row);
   const left = Math.max(...undrained.map(({ details }) => details?.backlogAfterRecovery ?? 0));
   return `not in time, ${whole(left)} left`;
 }

@@ -1,8 +1,8 @@
-import { atLeast, atMost, type Target, outcomeOf, type TargetOutcome } from "../runner/target.ts";
-import { bytes, ms, ratio, whole } from "../report/format.ts";
-import type { Spread } from "../report/results.ts";
-import type { CellResult, Results } from "./xmin-results.ts";
-import { rowsOf, spreadIn, type Row } from "./xmin-summary.ts";
+import { bytes, ms, ratio, whole } from "../../report/format.ts";
+import type { Spread } from "../../report/results.ts";
+import { atLeast, atMost, outcomeOf, type Target, type TargetOutcome } from "../../runner/target.ts";
+import { rowsOf, spreadIn, type Row } from "./columns.ts";
+import type { CellResult, Results } from "./results.ts";
 
 /** What is measured against targets. */
 const reference = "pgque";

@@ -1,39 +1,18 @@
-import type { Holder, Horizon, Proof } from "../horizons/horizon.ts";
-import { whileHeld } from "../horizons/held.ts";
-import { closedLoop, drain, withPushed, type Drive, type DriveResult, openLoop } from "../load/load.ts";
-import { MessageBooks } from "../load/tally.ts";
-import { deadTuplesIn, flushStatistics, relationsOf, type DeadTuples, type Relation } from "../measure/relations.ts";
-import type { Sample } from "../measure/sampler.ts";
-import type { Server } from "../runner/server.ts";
-import type { Settings } from "./xmin-settings.ts";
-import type { System } from "../adapters/adapter.ts";
-import { runPhase, type PhaseMeasurement } from "./phase.ts";
-import { openWorkbench, type Workbench } from "./workbench.ts";
+import type { System } from "../../adapters/adapter.ts";
+import { whileHeld } from "../../horizons/held.ts";
+import type { Holder, Horizon } from "../../horizons/horizon.ts";
+import { closedLoop, drain, type DriveResult, openLoop, withPushed } from "../../load/load.ts";
+import { MessageBooks } from "../../load/tally.ts";
+import { type DeadTuples, deadTuplesIn, flushStatistics, type Relation, relationsOf } from "../../measure/relations.ts";
+import type { Sample } from "../../measure/sampler.ts";
+import type { Server } from "../../runner/server.ts";
+import type { Settings } from "./settings.ts";
+import { openWorkbench, runPhase, type PhaseMeasurement, type Workbench } from "./workbench.ts";
 
-export const phaseNames = ["clean", "held", "recovery"] as const;
-export type PhaseName = (typeof phaseNames)[number];
+export type PhaseName = "clean" | "held" | "recovery";
 
 /** All that one cell found out, before it is judged. */
-export interface Measured {
-  /** Whether the system keeps its messages in PostgreSQL at all. */
-  inPostgres: boolean;
-  clean: PhaseMeasurement<DriveResult>;
-  held: PhaseMeasurement<DriveResult>;
-  /** Seconds the backlog took to drain; null when it did not. */
-  recovery: PhaseMeasurement<number | null>;
-  /** At the end of the held phase. */
-  proof: Proof;
-  dead: DeadTuples;
-  deadTuplesFrom: "pgstattuple" | "statistics";
-  /** In the clean and the held phase. */
-  tuplesUpdated: number;
-  tuplesDeleted: number;
-  catalogBefore: DeadTuples;
-  catalogAfter: DeadTuples;
-  /** See MessageBooks. */
-  mismatch: string | null;
-  bench: Workbench;
-}
+export type Measured = Awaited<ReturnType<typeof measureXmin>>;
 
 export interface CellHooks {
   onPhase: (phase: PhaseName) => void;
@@ -51,13 +30,13 @@ export async function measureXmin(
   settings: Settings,
   hooks: CellHooks,
   signal: AbortSignal,
-): Promise<Measured> {
+) {
   const bench = await openWorkbench(server, system, settings);
   const books = new MessageBooks();
   bench.load.tally.watch = books;
   try {
     await horizon.check?.(bench.site);
-    const drive: Drive = settings.mode === "saturated" ? closedLoop : openLoop(settings.rate);
+    const drive = settings.mode === "saturated" ? closedLoop : openLoop(settings.rate);
     const phase = <T>(name: PhaseName, work: (signal: AbortSignal) => Promise<T>): Promise<PhaseMeasurement<T>> => {
       hooks.onPhase(name);
       return runPhase(bench, settings, { name, drive: work, onSample: hooks.onSample }, signal);
@@ -74,21 +53,20 @@ export async function measureXmin(
       const held = await loaded("held", settings.heldSeconds);
       return { held, ...(await count(bench, system, holder, server.major, before)) };
     });
+    /** Its result: the seconds the backlog took to drain; null when it did not. */
     const recovery = await phase("recovery", (stop) => drain(bench.load, settings.recoverySecondsMax, stop));
+    /** See MessageBooks. */
     const mismatch = recovery.result === null ? books.surplus() : books.mismatch();
-    return { inPostgres: system.schema !== null, clean, held, recovery, catalogBefore, ...counted, mismatch, bench };
+    /** Whether the system keeps its messages in PostgreSQL at all. */
+    const inPostgres = system.schema !== null;
+    return { inPostgres, clean, held, recovery, catalogBefore, ...counted, mismatch, bench };
   } finally {
     await bench.close();
   }
 }
 
-async function count(
-  bench: Workbench,
-  system: System,
-  holder: Holder,
-  serverMajor: number,
-  before: Relation[],
-): Promise<Omit<Measured, "inPostgres" | "clean" | "held" | "recovery" | "catalogBefore" | "mismatch" | "bench">> {
+/** At the end of the held phase. */
+async function count(bench: Workbench, system: System, holder: Holder, serverMajor: number, before: Relation[]) {
   await holder.prove();
   await flushStatistics(bench.clients, serverMajor);
   const dead = await deadIn(bench, system.schema);
@@ -98,7 +76,7 @@ async function count(
     // until all was counted
     proof: await holder.prove(),
     dead,
-    deadTuplesFrom: bench.pgstattuple ? "pgstattuple" : "statistics",
+    /** In the clean and the held phase. */
     tuplesUpdated: sumOf(after, "updates") - sumOf(before, "updates"),
     tuplesDeleted: sumOf(after, "deletes") - sumOf(before, "deletes"),
     catalogAfter,
