@@ -196,7 +196,10 @@ test("what a drain is not answered does not make its started worker unready", as
   await until(() => worker.health().openBatches === 0, "the started worker has nothing in hand");
   const beatAgoMs = (): number => Date.now() - Date.parse(worker.health().heartbeatAt ?? "1970-01-01");
   await until(() => beatAgoMs() > 500, "nor a heartbeat under way");
-  await pgque.pool.query("alter function pgque.heartbeat rename to no_heartbeat");
+  // one that takes long, on a busy machine, ends before the lock is given
+  await pgque.pool.query(
+    "begin; lock table pgque.heartbeat; alter function pgque.heartbeat rename to no_heartbeat; commit",
+  );
   await until(() => lost.includes("heartbeat"), "the drain is told that its heartbeat failed");
   const { failing } = worker.health();
   await pgque.pool.query("alter function pgque.no_heartbeat rename to heartbeat");
