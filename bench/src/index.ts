@@ -1,12 +1,14 @@
 import { sqlFileFlags } from "./adapters/support/sql-file.ts";
 import { flagsOf, type Flag } from "./runner/options.ts";
 import { compareOptions } from "./scenarios/compare.ts";
+import { degradationOptions } from "./scenarios/degradation/measure.ts";
 import { drainOptions } from "./scenarios/drain/drain.ts";
 import { engineOptions } from "./scenarios/engine/engine.ts";
 import { latencyOptions } from "./scenarios/latency/latency.ts";
 import { priorityOptions } from "./scenarios/priority.ts";
 import { ratesOptions } from "./scenarios/rates/rates.ts";
 import { sendOptions } from "./scenarios/send/plan.ts";
+import { soakOptions } from "./scenarios/soak/measure.ts";
 import { throughputOptions } from "./scenarios/throughput/plan.ts";
 
 export type { Progress } from "./runner/scenario.ts";
@@ -107,5 +109,7 @@ export const scenarioFlags: Record<string, Flag[]> = {
   rates: flagsOf(ratesOptions),
   throughput: [...flagsOf(throughputOptions), ...sqlFileFlags],
   priority: flagsOf(priorityOptions),
+  degradation: flagsOf(degradationOptions),
+  soak: flagsOf(soakOptions),
   compare: flagsOf(compareOptions),
 };

@@ -6,32 +6,35 @@ import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
 import type { Sample } from "../../measure/sampler.ts";
 import { quotient } from "../../measure/statistics.ts";
 import { clock, ms, whole } from "../../report/format.ts";
-import { integerOption, namesOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
+import { integerOption, namesOption, repeatOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
 import type { StepContext } from "../../runner/scenario.ts";
 import { evidenceOf, invalidity } from "../xmin/results.ts";
 import { measureXmin, type CellHooks, type Measured, type PhaseName } from "../xmin/cell.ts";
 import { resolveSettings, type Settings } from "../xmin/settings.ts";
 
-const options = {
-  /** How long the transaction is open in each cell; the original has 3600. */
-  durationSeconds: integerOption("duration", [1, 86_400], 900, 20),
-  /** Messages a second, sent one by one. */
-  rate: integerOption("rate", [1, 1_000_000], 50, 100),
-  consumers: integerOption("consumers", [1, 100], 1),
-  payloadBytes: integerOption("payload-bytes", [payloadBytesMin, 1_048_576], 75),
-  systems: namesOption("systems", degradedSystemNames, ["que", "que-patched", "skip-locked", "pgque"]),
-  /** Of each system. */
-  repeat: integerOption("repeat", [1, 100], 1),
+export const degradationOptions = {
+  /** The original has 3600. */
+  durationSeconds: integerOption(
+    ["duration <seconds>", "how long the transaction is open in each cell"],
+    [1, 86_400],
+    900,
+    20,
+  ),
+  rate: integerOption(["rate <messages/s>", "sent one by one"], [1, 1_000_000], 50, 100),
+  consumers: integerOption(["consumers <n>", ""], [1, 100], 1),
+  payloadBytes: integerOption(["payload-bytes <bytes>", ""], [payloadBytesMin, 1_048_576], 75),
+  systems: namesOption(["systems <names>", ""], degradedSystemNames, ["que", "que-patched", "skip-locked", "pgque"]),
+  repeat: repeatOption(1),
 };
 
 /** What a user of the scenario `degradation` may choose. */
-export type DegradationOptions = OptionsOf<typeof options>;
+export type DegradationOptions = OptionsOf<typeof degradationOptions>;
 
 export type DegradationSettings = ReturnType<typeof resolveDegradationSettings>;
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveDegradationSettings(given: DegradationOptions) {
-  const { seconds: heldSeconds, ...settings } = settingsOf(options, given);
+  const { seconds: heldSeconds, ...settings } = settingsOf(degradationOptions, given);
   const { quick } = settings;
   return {
     ...settings,

@@ -10,7 +10,7 @@ import { deadTuplesIn, flushStatistics } from "../../measure/relations.ts";
 import type { Sample } from "../../measure/sampler.ts";
 import { quotient } from "../../measure/statistics.ts";
 import { bytes, clock, ms, whole } from "../../report/format.ts";
-import { integerOption, namesOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
+import { integerOption, namesOption, repeatOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
 import type { StepContext } from "../../runner/scenario.ts";
 import { runPhase, type PhaseMeasurement } from "../xmin/workbench.ts";
 import { invalidity, type Evidence } from "../xmin/results.ts";
@@ -19,31 +19,26 @@ import type { CellPlan } from "../xmin/results.ts";
 import { resolveSettings, type Settings } from "../xmin/settings.ts";
 import { driftsOf, type Drift, type SoakSample } from "./drift.ts";
 
-const options = {
-  /** How long each cell is measured. */
-  durationSeconds: integerOption("duration", [1, 86_400], 1800, 30),
-  /** Messages a second, all producers together. */
-  rate: integerOption("rate", [1, 1_000_000], 800),
-  producers: integerOption("producers", [1, 100], 4),
-  consumers: integerOption("consumers", [1, 100], 4),
-  /** The most messages one receive returns. */
-  batch: integerOption("batch", [1, 10_000], 100),
-  payloadBytes: integerOption("payload-bytes", [payloadBytesMin, 1_048_576], 75),
-  systems: namesOption("systems", systemNames, ["pgque"]),
-  /** What holds the horizon, all the time. */
-  horizons: namesOption("horizons", horizonNames, ["none"]),
-  /** Of each cell. */
-  repeat: integerOption("repeat", [1, 100], 1),
+export const soakOptions = {
+  durationSeconds: integerOption(["duration <seconds>", "of each cell"], [1, 86_400], 1800, 30),
+  rate: integerOption(["rate <messages/s>", "all producers together, open loop"], [1, 1_000_000], 800),
+  producers: integerOption(["producers <n>", ""], [1, 100], 4),
+  consumers: integerOption(["consumers <n>", ""], [1, 100], 4),
+  batch: integerOption(["batch <messages>", "the most one receive returns"], [1, 10_000], 100),
+  payloadBytes: integerOption(["payload-bytes <bytes>", ""], [payloadBytesMin, 1_048_576], 75),
+  systems: namesOption(["systems <names>", ""], systemNames, ["pgque"]),
+  horizons: namesOption(["horizons <names>", "who holds the horizon, all the time"], horizonNames, ["none"]),
+  repeat: repeatOption(1),
 };
 
 /** What a user of the scenario `soak` may choose. */
-export type SoakOptions = OptionsOf<typeof options>;
+export type SoakOptions = OptionsOf<typeof soakOptions>;
 
 export type SoakSettings = ReturnType<typeof resolveSoakSettings>;
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveSoakSettings(given: SoakOptions) {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(soakOptions, given);
   const { quick, seconds } = settings;
   return {
     ...settings,

@@ -1,22 +1,20 @@
 import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
 import { list, number } from "../options.ts";
+
 /** An option: flag, help, and how its value is read; without `read` it is a text, or a switch. */
 type BenchOption = [flag: string, help: string, read?: (text: string) => unknown];
 
 const quick = (how: string): BenchOption => ["--quick", `${how}; indicative only`];
 const duration = (what: string): BenchOption => ["--duration <seconds>", what, number];
 const systems = (which: string): BenchOption => ["--systems <names>", which, list];
-const repeat = (count: number, inQuick?: number): BenchOption => [
-  "--repeat <times>",
-  `(default: ${count}${inQuick === undefined ? "" : `; quick: ${inQuick}`})`,
-  number,
-];
+const repeat: BenchOption = ["--repeat <times>", "(default: 3; quick: 1)", number];
 const clients: BenchOption[] = [
   ["--producers <n>", "(default: 4)", number],
   ["--consumers <n>", "(default: 4)", number],
   ["--batch <messages>", "the most one receive returns (default: 100)", number],
 ];
 const payloadBytes: BenchOption = ["--payload-bytes <bytes>", "(default: 75)", number];
+
 /** A scenario of the benchmark as a command. */
 export interface BenchScenario {
   name: string;
@@ -61,7 +59,7 @@ export const xmin: BenchScenario = {
         "retain-dead-tuples, logical-slot, lagging-consumer (default: none,repeatable-read)",
       list,
     ],
-    repeat(3, 1),
+    repeat,
     ["--baseline <file>", "the results.json of an earlier run with the same settings, to compare with"],
   ],
   run: ({ runBench }) => runBench,
@@ -160,15 +158,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench degradation --quick                                   20 seconds each at a higher rate, indicative
   pgque bench degradation --duration 3600                           an hour each, as the original
   pgque bench degradation --systems skip-locked,pgque,pgque-batch   only these`,
-    options: [
-      quick("20 seconds each at 100 messages/s"),
-      duration("how long the transaction is open in each cell (default: 900; quick: 20)"),
-      ["--rate <messages/s>", "(default: 50; quick: 100)", number],
-      ["--consumers <n>", "(default: 1)", number],
-      payloadBytes,
-      systems("of que, que-patched, skip-locked, pgque, pgque-batch (default: all but the last)"),
-      repeat(1),
-    ],
+    options: [quick("20 seconds each at 100 messages/s")],
     run: ({ runDegradation }) => runDegradation,
   },
   {
@@ -195,7 +185,7 @@ export const scenarios: readonly BenchScenario[] = [
       ["--tpcb-clients <n>", "of the load (default: 8)", number],
       ...clients,
       payloadBytes,
-      repeat(3, 1),
+      repeat,
     ],
     run: ({ runRetention }) => runRetention,
   },
@@ -208,16 +198,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench soak                                      half an hour
   pgque bench soak --duration 28800 --systems pgque-worker
   pgque bench soak --systems pgque,skip-locked --horizons none,repeatable-read`,
-    options: [
-      quick("half a minute a cell"),
-      duration("of each cell (default: 1800; quick: 30)"),
-      ["--rate <messages/s>", "all producers together, open loop (default: 800)", number],
-      ...clients,
-      payloadBytes,
-      systems("as of pgque bench (default: pgque)"),
-      ["--horizons <names>", "as of pgque bench, each held all the time (default: none)", list],
-      repeat(1),
-    ],
+    options: [quick("half a minute a cell")],
     run: ({ runSoak }) => runSoak,
   },
   {
