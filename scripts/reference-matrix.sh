@@ -26,7 +26,7 @@ matrix=(
   "drain-memory drain --memory --systems pgque --processes 1 --messages 10000000 --repeat 1"
   "latency latency --rates 100,1000 --duration 15 --repeat 3 --systems pgque,graphile-worker,select,insert-notify"
   "pick pick --repeat 3"
-  "retention retention --systems pgque --intervals none,10,1000,10000,dynamic --duration 30 --repeat 3"
+  "retention retention --duration 30 --repeat 3"
   "throughput throughput --systems pgque,skip-locked,skip-locked-delete --repeat 1"
   "soak soak"
   "degradation degradation"

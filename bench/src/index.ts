@@ -82,9 +82,8 @@ export { runSoak, type SoakCell, type SoakResults } from "./scenarios/soak/soak.
 export type { SoakFigures, SoakOptions } from "./scenarios/soak/measure.ts";
 export type { Drift } from "./scenarios/soak/drift.ts";
 
-export { runRetention } from "./retention/retention.ts";
-export type { RetentionOptions } from "./retention/retention-settings.ts";
-export type { RetentionCell, RetentionFigures, RetentionResults } from "./retention/retention-results.ts";
+export { runRetention, type RetentionCell, type RetentionResults } from "./scenarios/retention/retention.ts";
+export type { RetentionFigures, RetentionOptions } from "./scenarios/retention/measure.ts";
 
 export { runThroughput, type ThroughputCell, type ThroughputResults } from "./scenarios/throughput/throughput.ts";
 export type { ThroughputFigures } from "./scenarios/throughput/measure.ts";

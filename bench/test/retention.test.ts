@@ -1,10 +1,15 @@
 import { expect, test } from "vitest";
+import type { TableBlock } from "#src/report/document";
 import { BenchOptionError } from "#src/runner/options";
-import { retentionPlan } from "#src/retention/retention";
-import { loadColumns, tableColumns } from "#src/retention/retention-columns";
-import type { RetentionCell, RetentionFigures, RetentionResults } from "#src/retention/retention-results";
-import { intervalOf, resolveRetentionSettings, type RetentionOptions } from "#src/retention/retention-settings";
-import { intervalText, retentionRows } from "#src/retention/retention-summary";
+import {
+  cellSeconds,
+  intervalOf,
+  resolveRetentionSettings,
+  type RetentionFigures,
+  type RetentionOptions,
+} from "#src/scenarios/retention/measure";
+import { intervalText, retentionPlan, retentionReport, type RetentionCell } from "#src/scenarios/retention/retention";
+import { largeRun } from "./support/large-run.ts";
 
 test.each<[RetentionOptions, string]>([
   [
@@ -47,6 +52,19 @@ test.each([
   expect(intervalText(name)).toBe(text);
 });
 
+test.each([
+  ["none", 120, 120],
+  ["dynamic", 120, 120],
+  ["10000", 120, 120],
+  ["100000", 120, 250],
+  ["100000", 300, 300],
+])(
+  "a cell of the interval %s lasts as long as was asked for, and two and a half intervals",
+  (interval, seconds, expected) => {
+    expect(cellSeconds(interval, { seconds })).toBe(expected);
+  },
+);
+
 test("systems take turns with each interval, and another one comes first in each repeat", () => {
   const plan = retentionPlan({ systems: ["a", "b"], intervals: ["none", "10"], repeat: 2 });
   expect(plan.map(({ system, interval, repeat }) => `${repeat}: ${system} ${interval}`).join(", ")).toBe(
@@ -84,13 +102,29 @@ const cell = (interval: string, repeat: number, tps: number | null): RetentionCe
   notRun: null,
   error: tps === null ? "no CPU" : null,
 });
-const rowsOf = (cells: RetentionCell[]) => {
-  const settings = { systems: ["pgque"], intervals: ["none", "10000"] } as RetentionResults["settings"];
-  return retentionRows({ cells, settings });
-};
+/** The rows of one table of the report, by what their heads say; a row without figures says why. */
+function rowsOf(caption: string, cells: RetentionCell[]): Record<string, string | undefined>[] {
+  const { machine, startedAt } = largeRun([]).results;
+  const settings = { ...resolveRetentionSettings({ systems: ["pgque"], intervals: ["none", "10000"] }), server: {} };
+  const { table, more } = retentionReport({
+    schemaVersion: 1,
+    scenario: "retention",
+    startedAt,
+    machine,
+    settings: { ...settings, indicative: false, embedded: true },
+    cells,
+    interrupted: false,
+  });
+  const found = [table, more]
+    .flat(2)
+    .find((part): part is TableBlock => typeof part === "object" && part.kind === "table" && part.caption === caption);
+  return (found?.rows ?? []).map((row) =>
+    Object.fromEntries(found?.heads.map((head, index) => [head, row.cells[index]]) ?? []),
+  );
+}
 
 test("TPS is compared with that without a slot of the same repeat, where both have figures", () => {
-  const [none, held] = rowsOf([
+  const [none, held] = rowsOf("What the load does", [
     cell("none", 1, 1000),
     cell("10000", 1, 500),
     cell("none", 2, null),
@@ -98,18 +132,19 @@ test("TPS is compared with that without a slot of the same repeat, where both ha
     cell("none", 3, 100),
     cell("10000", 3, 80),
   ]);
-  expect(none).toMatchObject({ ratio: null, errors: ["no CPU"] });
-  expect(held).toMatchObject({ ratio: { min: 0.5, max: 0.8 }, errors: [] });
-  expect(held?.measured).toHaveLength(3);
+  expect(none).toMatchObject({ "queue beside": "pgque (1 of 3 failed)", TPS: "550 (100–1,000)", "/ none": "" });
+  expect(held).toMatchObject({ "queue beside": "pgque", TPS: "500 (80–900)", "/ none": "0.65 (0.50–0.80)" });
 });
 
 test("a row has what was published beside what was measured, and a dash where there is nothing to divide by", () => {
-  const [, held] = rowsOf([cell("none", 1, 1000), cell("10000", 1, 500)]);
-  const shown = (head: string): string | undefined =>
-    [...loadColumns, ...tableColumns].find((column) => column.head === head)?.cell(held as NonNullable<typeof held>);
-  expect(shown("/ none")).toBe("0.50");
-  expect(shown("published")).toBe("0.75");
-  expect(shown("HOT, accounts")).toBe("25 %");
-  expect(shown("entries read / index scan, accounts")).toBe("1.50");
-  expect(shown("entries read / index scan, branches")).toBe("–");
+  const cells = [cell("none", 1, 1000), cell("10000", 1, 500)];
+  expect(rowsOf("What the load does", cells)[1]).toMatchObject({
+    "/ none": "0.50",
+    published: "0.75",
+    "HOT, accounts": "25 %",
+  });
+  expect(rowsOf("The tables of the load", cells)[1]).toMatchObject({
+    "entries read / index scan, accounts": "1.50",
+    "entries read / index scan, branches": "–",
+  });
 });

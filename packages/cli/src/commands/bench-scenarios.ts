@@ -169,10 +169,10 @@ export const scenarios: readonly BenchScenario[] = [
     examples: `
   pgque bench retention --quick                            two minutes, indicative
   pgque bench retention --intervals none,1000,dynamic      only these
-  pgque bench retention --intervals none,100000 --duration 300 --repeat 1`,
+  pgque bench retention --intervals none,100000 --repeat 1`,
     options: [
       quick("one repeat of ten seconds a cell"),
-      duration("of a cell, at least two and a half intervals (default: 120; quick: 10)"),
+      duration("of a cell, which lasts at least two and a half of its intervals (default: 120; quick: 10)"),
       [
         "--intervals <list>",
         "milliseconds after which the slot moves on; none: no slot; dynamic: 100 ms, doubled while nothing happens " +

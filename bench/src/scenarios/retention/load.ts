@@ -1,24 +1,21 @@
 import type pg from "pg";
-import { until } from "../horizons/held.ts";
-import { Child } from "../runner/child.ts";
-import type { TpcbMethods, TpcbRun } from "./tpcb-process.ts";
+import { until } from "../../horizons/held.ts";
+import { Child } from "../../runner/child.ts";
+import type { TpcbMethods, TpcbRun } from "./process.ts";
 import {
   historyRows,
   prepareTpcb,
   sessionsGone,
   tpcbCounts,
   updatedTables,
-  type TableCounts,
+  type TpcbCounts,
   type UpdatedTable,
-} from "./tpcb-tables.ts";
-
-/** What became of the rows of the tables while it ran. */
-export type TpcbCounts = Record<UpdatedTable, TableCounts>;
+} from "./tables.ts";
 
 /** pgbench's TPC-B-like load, by clients in a process of their own. */
 export class Tpcb {
   readonly #admin: pg.Client;
-  readonly #child = new Child<TpcbMethods>(new URL("./tpcb-process.js", import.meta.url));
+  readonly #child = new Child<TpcbMethods>(new URL("./process.js", import.meta.url));
   #before: TpcbCounts | null = null;
 
   private constructor(admin: pg.Client) {
@@ -71,19 +68,14 @@ export class Tpcb {
   }
 }
 
+/** In each table what was counted since. */
 function difference(before: TpcbCounts | null, after: TpcbCounts): TpcbCounts {
-  const of = (name: UpdatedTable): [UpdatedTable, TableCounts] => {
-    const since = (figure: keyof TableCounts): number => after[name][figure] - (before?.[name][figure] ?? 0);
-    return [
-      name,
-      {
-        updates: since("updates"),
-        hotUpdates: since("hotUpdates"),
-        indexScans: since("indexScans"),
-        entriesRead: since("entriesRead"),
-        heapFetches: since("heapFetches"),
-      },
-    ];
+  const since = (name: UpdatedTable): TpcbCounts[UpdatedTable] => {
+    const counted = Object.entries(after[name]).map(([key, count]) => {
+      const figure = key as keyof TpcbCounts[UpdatedTable];
+      return [figure, count - (before?.[name][figure] ?? 0)];
+    });
+    return Object.fromEntries(counted) as TpcbCounts[UpdatedTable];
   };
-  return Object.fromEntries(updatedTables.map(of)) as TpcbCounts;
+  return Object.fromEntries(updatedTables.map((name) => [name, since(name)])) as TpcbCounts;
 }

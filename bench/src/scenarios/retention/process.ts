@@ -1,7 +1,7 @@
 import { Client } from "pg";
-import { Latencies, type LatencySummary } from "../measure/histogram.ts";
-import { serve } from "../runner/serve.ts";
-import { perScale, tpcbRole } from "./tpcb-tables.ts";
+import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
+import { serve } from "../../runner/serve.ts";
+import { perScale, tpcbRole } from "./tables.ts";
 
 /** What the clients did together. */
 export interface TpcbRun {
