@@ -3,7 +3,7 @@ import { flagsOf, type Flag } from "./runner/options.ts";
 import { compareOptions } from "./scenarios/compare.ts";
 import { degradationOptions } from "./scenarios/degradation/measure.ts";
 import { drainOptions } from "./scenarios/drain/drain.ts";
-import { engineOptions } from "./scenarios/engine/engine.ts";
+import { engineOptions } from "./scenarios/engine/results.ts";
 import { latencyOptions } from "./scenarios/latency/latency.ts";
 import { priorityOptions } from "./scenarios/priority.ts";
 import { ratesOptions } from "./scenarios/rates/rates.ts";
@@ -23,12 +23,8 @@ export { systemNames } from "./adapters/registry.ts";
 export { horizonNames } from "./horizons/registry.ts";
 export type { CellDetails, CellResult, Results } from "./scenarios/xmin/results.ts";
 
-export {
-  runEngine,
-  type EngineOptions,
-  type EngineResults,
-  type MicrobenchmarkResult,
-} from "./scenarios/engine/engine.ts";
+export { runEngine } from "./scenarios/engine/engine.ts";
+export type { EngineOptions, EngineResults, MicrobenchmarkResult } from "./scenarios/engine/results.ts";
 export { microbenchmarkNames } from "./scenarios/engine/registry.ts";
 
 export { runSend, type SendCell, type SendResults } from "./scenarios/send/send.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { markdown as reportMarkdown } from "#src/report/markdown";
-import { resolveEngineSettings, type EngineResults, type MicrobenchmarkResult } from "#src/scenarios/engine/engine";
+import { resolveEngineSettings } from "#src/scenarios/engine/engine";
+import type { EngineResults, MicrobenchmarkResult } from "#src/scenarios/engine/results";
 import { engineDocument, engineTerminalReport, summaryOf } from "#src/scenarios/engine/report";
 
 function idle(

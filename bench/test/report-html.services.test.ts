@@ -7,7 +7,7 @@ import { pathToFileURL } from "node:url";
 import { chromium, type Browser, type Page } from "playwright-core";
 import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
 import type { Document } from "#src/report/document";
-import { chartData } from "#src/report/html/charts";
+import { chartData } from "#src/scenarios/xmin/charts";
 import { htmlPage } from "#src/report/html/page";
 import { xminReporting } from "#src/scenarios/xmin/report";
 import { largeRun } from "./support/large-run.ts";

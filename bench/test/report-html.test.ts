@@ -3,7 +3,7 @@ import path from "node:path";
 import { expect, test } from "vitest";
 import type { Document } from "#src/report/document";
 import type { ChartData } from "#src/report/html/chart-data";
-import { chartData } from "#src/report/html/charts";
+import { chartData } from "#src/scenarios/xmin/charts";
 import { measuresNamed } from "#src/report/html/measures";
 import { htmlPage } from "#src/report/html/page";
 import { markdown } from "#src/report/markdown";

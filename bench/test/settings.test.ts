@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { resolveCompareSettings, type CompareOptions } from "#src/scenarios/compare";
-import { resolveEngineSettings, type EngineOptions } from "#src/scenarios/engine/engine";
+import { resolveEngineSettings } from "#src/scenarios/engine/engine";
+import type { EngineOptions } from "#src/scenarios/engine/results";
 import { BenchOptionError } from "#src/runner/options";
 import { resolveSettings, type BenchOptions } from "#src/scenarios/xmin/settings";
 

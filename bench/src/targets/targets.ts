@@ -4,7 +4,7 @@ import path from "node:path";
 import { drainOutcomes, drainRows, type DrainResults } from "../scenarios/drain/drain.ts";
 import { latencyOutcomes, latencyRows, type LatencyResults } from "../scenarios/latency/latency.ts";
 import { BenchOptionError } from "../runner/options.ts";
-import type { EngineResults } from "../scenarios/engine/engine.ts";
+import type { EngineResults } from "../scenarios/engine/results.ts";
 import { engineOutcomes } from "../scenarios/engine/report.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
 import { sendOutcomes, sendRows, type SendResults } from "../scenarios/send/send.ts";

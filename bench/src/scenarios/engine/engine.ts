@@ -1,62 +1,25 @@
-import { reportedSettings, type ReportedSettings, type ResultsHead } from "../../report/results.ts";
+import { reportedSettings } from "../../report/results.ts";
 import { reasonOf } from "../../runner/failure.ts";
-import { namesOption, repeatOption, settingsOf, type OptionsOf, type SettingsOf } from "../../runner/options.ts";
+import { settingsOf } from "../../runner/options.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario, StepContext } from "../../runner/scenario.ts";
 import { repeatText } from "../../runner/cells.ts";
 import type { Microbenchmark } from "./microbenchmark.ts";
-import { microbenchmarkNamed, microbenchmarkNames } from "./registry.ts";
+import { microbenchmarkNamed } from "./registry.ts";
+import {
+  engineOptions,
+  type EngineOptions,
+  type EngineResults,
+  type EngineSettings,
+  type MicrobenchmarkPlan,
+  type MicrobenchmarkResult,
+} from "./results.ts";
 import { engineDocument, engineTerminalReport, verdictOf } from "./report.ts";
-
-export const engineOptions = {
-  microbenchmarks: namesOption(["microbenchmarks <names>", ""], microbenchmarkNames),
-  repeat: repeatOption(3, 1),
-};
-
-/** What a user of the scenario `engine` may choose. */
-export type EngineOptions = OptionsOf<typeof engineOptions>;
-
-type EngineSettings = SettingsOf<typeof engineOptions> & {
-  synchronousCommit: "on" | "off";
-  autovacuumNaptimeSeconds: number;
-};
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveEngineSettings(given: EngineOptions): EngineSettings {
   const settings = settingsOf(engineOptions, given);
   return { ...settings, synchronousCommit: "on", autovacuumNaptimeSeconds: settings.quick ? 1 : 10 };
-}
-
-/** One measurement of one microbenchmark, before it is made. */
-interface MicrobenchmarkPlan {
-  name: string;
-  /** From 1. */
-  repeat: number;
-}
-
-/** One microbenchmark, measured once. */
-export interface MicrobenchmarkResult extends MicrobenchmarkPlan {
-  /** Of the server, as in "17.10". */
-  postgres: string;
-  /** By name; null: not measured. Without any when there is an error. */
-  values: Record<string, number | null>;
-  /** What they are to reach, by name of the value. */
-  target: Record<string, string>;
-  /** Whether they all do; null when one was not measured. */
-  met: boolean | null;
-  seconds: number;
-  /** Why there are no values. */
-  error: string | null;
-}
-
-export interface EngineResults extends ResultsHead {
-  settings: ReportedSettings<EngineSettings> & {
-    /** How long, how many, how much: by microbenchmark. */
-    sizes: Record<string, Record<string, number>>;
-  };
-  microbenchmarks: MicrobenchmarkResult[];
-  /** True when it was stopped before everything was measured. */
-  interrupted: boolean;
 }
 
 /** What one is taken to last until the first ones have shown it. */

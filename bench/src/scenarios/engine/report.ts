@@ -15,7 +15,7 @@ import { tableText } from "../../report/table.ts";
 import { caveatsOf, medians } from "../../report/scenario-report.ts";
 import { spreadOf } from "../../measure/statistics.ts";
 import { outcomeOf, type TargetOutcome } from "../../runner/target.ts";
-import type { EngineResults } from "./engine.ts";
+import type { EngineResults } from "./results.ts";
 import type { Microbenchmark, Value } from "./microbenchmark.ts";
 import { microbenchmarkNamed } from "./registry.ts";
 

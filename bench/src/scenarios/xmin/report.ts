@@ -1,11 +1,11 @@
 import { systemNamed } from "../../adapters/registry.ts";
 import type { Proof } from "../../horizons/horizon.ts";
 import { horizonNamed } from "../../horizons/registry.ts";
-import { baselineSection, baselineTable } from "../../report/baseline/section.ts";
+import { baselineSection, baselineTable } from "./baseline.ts";
 import { disturbed, publishedSection, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import { described, heading, list, prose, type Block } from "../../report/document.ts";
 import { bytes, whole } from "../../report/format.ts";
-import { chartData } from "../../report/html/charts.ts";
+import { chartData } from "./charts.ts";
 import { reportRows } from "../../report/table.ts";
 import { heldColumns, mainColumns, moreColumns, rowsOf, spreadIn, textColumns, type Row } from "./columns.ts";
 import { xminPublished } from "./published.ts";

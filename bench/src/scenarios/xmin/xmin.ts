@@ -1,7 +1,7 @@
 import { systemNamed } from "../../adapters/registry.ts";
 import { horizonNamed, serverSettingsFor } from "../../horizons/registry.ts";
 import type { Sample } from "../../measure/sampler.ts";
-import { readBaseline } from "../../report/baseline/read.ts";
+import { readBaseline } from "./baseline.ts";
 import { samplesCsv } from "../../report/files.ts";
 import { bytes, whole } from "../../report/format.ts";
 import { reportedSettings } from "../../report/results.ts";

@@ -1,7 +1,7 @@
-import type { CellSamples, Results } from "../../scenarios/xmin/results.ts";
-import { chartGroup } from "./chart-cell.ts";
-import type { ChartData, ChartGroup } from "./chart-data.ts";
-import { measuresNamed } from "./measures.ts";
+import type { CellSamples, Results } from "./results.ts";
+import { chartGroup } from "../../report/html/chart-cell.ts";
+import type { ChartData, ChartGroup } from "../../report/html/chart-data.ts";
+import { measuresNamed } from "../../report/html/measures.ts";
 
 const measures = [
   "depth",
