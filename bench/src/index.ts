@@ -10,6 +10,7 @@ import { ratesOptions } from "./scenarios/rates/rates.ts";
 import { sendOptions } from "./scenarios/send/plan.ts";
 import { soakOptions } from "./scenarios/soak/measure.ts";
 import { throughputOptions } from "./scenarios/throughput/plan.ts";
+import { xminOptions } from "./scenarios/xmin/settings.ts";
 
 export type { Progress } from "./runner/scenario.ts";
 export type { Run, RunHooks } from "./runner/run.ts";
@@ -96,7 +97,11 @@ export type { Flag };
 
 /** The options of scenarios on the command line, as they declare them: in the order of help. */
 export const scenarioFlags: Record<string, Flag[]> = {
-  xmin: sqlFileFlags,
+  xmin: [
+    ...flagsOf(xminOptions),
+    { flag: "--baseline <file>", help: "the results.json of an earlier run with the same settings, to compare with" },
+    ...sqlFileFlags,
+  ],
   engine: flagsOf(engineOptions),
   send: flagsOf(sendOptions),
   drain: flagsOf(drainOptions),

@@ -2,28 +2,28 @@ import { systemNames } from "../../adapters/registry.ts";
 import { sqlFilesOf, type SqlFileOptions } from "../../adapters/support/sql-file.ts";
 import { horizonNames } from "../../horizons/registry.ts";
 import { payloadBytesMin } from "../../load/messages.ts";
-import { integerOption, namesOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
+import { integerOption, namesOption, repeatOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
 
-const options = {
-  /** The held phase of a cell. */
-  durationSeconds: integerOption("duration", [1, 86_400], 180, 15),
-  /** Messages a second, all producers together; 0 is saturated (closed loop). */
-  rate: integerOption("rate", [0, 1_000_000], 800, 0),
-  producers: integerOption("producers", [1, 100], 4),
-  consumers: integerOption("consumers", [1, 100], 4),
-  /** The most messages one receive returns. */
-  batch: integerOption("batch", [1, 10_000], 100),
-  /** Messages in one send. */
-  sendBatch: integerOption("send-batch", [1, 10_000], 1, 10),
-  payloadBytes: integerOption("payload-bytes", [payloadBytesMin, 1_048_576], 75),
-  systems: namesOption("systems", systemNames, ["pgque", "skip-locked"]),
-  horizons: namesOption("horizons", horizonNames, ["none", "repeatable-read"]),
-  /** How often the whole matrix is run. */
-  repeat: integerOption("repeat", [1, 100], 3, 1),
+export const xminOptions = {
+  durationSeconds: integerOption(
+    ["duration <seconds>", "how long the horizon is held in each cell"],
+    [1, 86_400],
+    180,
+    15,
+  ),
+  rate: integerOption(["rate <messages/s>", "all producers together; 0: as fast as they can"], [0, 1_000_000], 800, 0),
+  producers: integerOption(["producers <n>", ""], [1, 100], 4),
+  consumers: integerOption(["consumers <n>", ""], [1, 100], 4),
+  batch: integerOption(["batch <messages>", "the most one receive returns"], [1, 10_000], 100),
+  sendBatch: integerOption(["send-batch <messages>", "in one send"], [1, 10_000], 1, 10),
+  payloadBytes: integerOption(["payload-bytes <bytes>", ""], [payloadBytesMin, 1_048_576], 75),
+  systems: namesOption(["systems <names>", ""], systemNames, ["pgque", "skip-locked"]),
+  horizons: namesOption(["horizons <names>", "who holds the horizon"], horizonNames, ["none", "repeatable-read"]),
+  repeat: repeatOption(3, 1),
 };
 
 /** What a user of the scenario `xmin` may choose. */
-export type BenchOptions = OptionsOf<typeof options> &
+export type BenchOptions = OptionsOf<typeof xminOptions> &
   SqlFileOptions & {
     /** The results.json of an earlier run with the same settings, to compare with. Default: none. */
     baselineFile?: string;
@@ -34,7 +34,7 @@ export type Settings = ReturnType<typeof resolveSettings>;
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveSettings(given: BenchOptions) {
-  const { seconds: heldSeconds, ...settings } = settingsOf(options, given);
+  const { seconds: heldSeconds, ...settings } = settingsOf(xminOptions, given);
   const { quick, rate } = settings;
   const mode: "saturated" | "paced" = rate === 0 ? "saturated" : "paced";
   return {

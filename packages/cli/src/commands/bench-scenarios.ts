@@ -42,26 +42,7 @@ export const xmin: BenchScenario = {
   pgque bench --quick --postgres 14,18         on both, cell by cell in turn; of every scenario
   pgque bench --database-url postgres://…      on a server of yours, in databases made for it and dropped again
   pgque bench engine --quick                   another scenario: the engine itself`,
-  options: [
-    quick("about two minutes: saturated, one repeat"),
-    duration("how long the horizon is held in each cell (default: 180; quick: 15)"),
-    ["--rate <messages/s>", "all producers together; 0: as fast as they can (default: 800; quick: 0)", number],
-    ...clients,
-    ["--send-batch <messages>", "in one send (default: 1; quick: 10)", number],
-    payloadBytes,
-    systems(
-      "of pgque, pgque-worker, skip-locked, skip-locked-delete, advisory-lock, que, que-patched, lock-multiple, queue-classic, " +
-        "redis-batch, graphile-worker, pg-boss, bullmq, bullmq-postgres, pgmq, pgq, pgq-universal (default: pgque,skip-locked)",
-    ),
-    [
-      "--horizons <names>",
-      "who holds the horizon; of none, repeatable-read, idle-in-transaction, prepared, pg-dump, standby-feedback, analytics, " +
-        "retain-dead-tuples, logical-slot, lagging-consumer (default: none,repeatable-read)",
-      list,
-    ],
-    repeat,
-    ["--baseline <file>", "the results.json of an earlier run with the same settings, to compare with"],
-  ],
+  options: [quick("about two minutes: saturated, one repeat")],
   run: ({ runBench }) => runBench,
 };
 
