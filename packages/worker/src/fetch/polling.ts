@@ -9,11 +9,7 @@ import type { WakeUps } from "../notify/wake-ups.ts";
  * further apart than the second, or none for as long as the third. To say so to senders takes a call, so that it should not change often.
  */
 const [steadyMs, unsteadyMs, silentMs] = [3, 8, 25];
-/**
- * While messages come steadily a worker waits for as long as its last receive took, so that it receives half of the time at most, and for so many
- * messages.
- */
-const steadyMessages = 2;
+/** While messages come steadily a worker waits for as long as its last receive took, and for the next message, at most so long. */
 const steadyPauseMaxMs = 5;
 /** How fast what came before stops counting, for each message. */
 const decay = 0.8;
@@ -73,7 +69,7 @@ export class Polling {
     if (received > 0) this.#waitMs = this.#options.pollMinMs;
     if (!this.#idle) {
       await this.#wakeUps?.busy();
-      const pauseMs = Math.max(tookMs, steadyMessages * this.#gapMs);
+      const pauseMs = Math.max(tookMs, this.#gapMs);
       if (!isFull) await pause(Math.min(pauseMs, steadyPauseMaxMs), signal);
     } else if (this.#mood === "quiet") {
       if (isLook) this.#lookMs = received > 0 ? 0 : Math.min(2 * this.#lookMs + 1, lookMaxMs);
