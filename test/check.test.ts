@@ -95,7 +95,7 @@ describe("the architecture", () => {
 
 describe("the words of public names", () => {
   const program = (flag: string): string =>
-    `export const program = () => ({ name: () => "send", options: [{ long: "${flag}" }], commands: [] });`;
+    `export const scenarioFlags = () => ({});\nexport const program = () => ({ name: () => "send", options: [{ long: "${flag}" }], commands: [] });`;
   const sound: Tree = {
     "docs/glossary.md": "| word | meaning |\n|---|---|\n| lease | how long |\n",
     "packages/cli/dist/main.js": program("--retries"),

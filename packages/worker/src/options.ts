@@ -212,7 +212,7 @@ export const workerOptions = {
     default: 1000,
     help: "time between two maintenances of the queue",
   },
-  /** Documented in `WorkerOptions`, which knows the queue's types. */
+  /** Documented in `WorkerOptions`, which knows the queue's types. Default: none. */
   schedules: {
     // by resolveOptions: what reads cron expressions is not loaded with the table
     check: unchecked<DeclaredSchedules>(),
@@ -231,7 +231,7 @@ export const workerOptions = {
     absent: "the system's",
     help: "what time it is, for tests",
   },
-  /** Documented in `WorkerOptions`, which knows the queue's types. */
+  /** Documented in `WorkerOptions`, which knows the queue's types. Default: none. */
   middleware: {
     check: middlewareCheck,
     default: [],
