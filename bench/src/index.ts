@@ -8,6 +8,7 @@ import { latencyOptions } from "./scenarios/latency/latency.ts";
 import { priorityOptions } from "./scenarios/priority.ts";
 import { ratesOptions } from "./scenarios/rates/rates.ts";
 import { sendOptions } from "./scenarios/send/plan.ts";
+import { retentionOptions } from "./scenarios/retention/measure.ts";
 import { soakOptions } from "./scenarios/soak/measure.ts";
 import { throughputOptions } from "./scenarios/throughput/plan.ts";
 import { xminOptions } from "./scenarios/xmin/settings.ts";
@@ -110,6 +111,7 @@ export const scenarioFlags: Record<string, Flag[]> = {
   throughput: [...flagsOf(throughputOptions), ...sqlFileFlags],
   priority: flagsOf(priorityOptions),
   degradation: flagsOf(degradationOptions),
+  retention: flagsOf(retentionOptions),
   soak: flagsOf(soakOptions),
   compare: flagsOf(compareOptions),
 };

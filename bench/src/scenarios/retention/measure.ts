@@ -19,6 +19,7 @@ import {
   BenchOptionError,
   integerOption,
   namesOption,
+  repeatOption,
   settingsOf,
   type Declared,
   type OptionsOf,
@@ -44,43 +45,45 @@ function intervals(given: string[]): string[] {
   return [...new Set(given)];
 }
 
-/** After how many milliseconds the slot moves on; `none`: no slot; `dynamic`: 100 ms, doubled while nothing happens. */
 const intervalsOption: Declared<string[]> = {
+  flag: {
+    flag: "--intervals <list>",
+    help:
+      "milliseconds after which the slot moves on; none: no slot; dynamic: 100 ms, doubled while nothing happens " +
+      "(default: none,10,1000,10000,100000,dynamic; quick: none,10,1000,dynamic)",
+    value: "names",
+  },
   preset: (quick) => ["none", "10", "1000", ...(quick ? [] : ["10000", "100000"]), "dynamic"],
   check: intervals,
 };
 
-const options = {
-  /** How long each cell is measured, if it is not longer for its interval. */
-  durationSeconds: integerOption("duration", [1, 86_400], 120, 10),
+export const retentionOptions = {
+  durationSeconds: integerOption(
+    ["duration <seconds>", "of a cell, which lasts at least two and a half of its intervals"],
+    [1, 86_400],
+    120,
+    10,
+  ),
   intervals: intervalsOption,
-  /** The queues beside the load. */
-  systems: namesOption("systems", systemNames, ["pgque", "skip-locked"]),
-  /** Messages a second of the queue, all producers together. */
-  rate: integerOption("rate", [1, 1_000_000], 800),
-  /** Of the tables of the load, as pgbench's: 100,000 accounts each. */
-  scale: integerOption("scale", [1, 10_000], 10, 1),
-  /** Connections of the load. */
-  tpcbClients: integerOption("tpcb-clients", [1, 100], 8),
-  /** Of the queue. */
-  producers: integerOption("producers", [1, 100], 4),
-  /** Of the queue. */
-  consumers: integerOption("consumers", [1, 100], 4),
-  /** The most messages one receive returns. */
-  batch: integerOption("batch", [1, 10_000], 100),
-  payloadBytes: integerOption("payload-bytes", [payloadBytesMin, 1_048_576], 75),
-  /** Of the whole matrix. */
-  repeat: integerOption("repeat", [1, 100], 3, 1),
+  systems: namesOption(["systems <names>", "the queues beside the load"], systemNames, ["pgque", "skip-locked"]),
+  rate: integerOption(["rate <messages/s>", "of the queue, all producers together"], [1, 1_000_000], 800),
+  scale: integerOption(["scale <n>", "of the tables of the load, 100000 accounts each"], [1, 10_000], 10, 1),
+  tpcbClients: integerOption(["tpcb-clients <n>", "connections of the load"], [1, 100], 8),
+  producers: integerOption(["producers <n>", "of the queue"], [1, 100], 4),
+  consumers: integerOption(["consumers <n>", "of the queue"], [1, 100], 4),
+  batch: integerOption(["batch <messages>", "the most one receive returns"], [1, 10_000], 100),
+  payloadBytes: integerOption(["payload-bytes <bytes>", ""], [payloadBytesMin, 1_048_576], 75),
+  repeat: repeatOption(3, 1),
 };
 
 /** What a user of the scenario `retention` may choose. */
-export type RetentionOptions = OptionsOf<typeof options>;
+export type RetentionOptions = OptionsOf<typeof retentionOptions>;
 
 export type RetentionSettings = ReturnType<typeof resolveRetentionSettings>;
 
 /** Throws a BenchOptionError for the first option that cannot be used. */
 export function resolveRetentionSettings(given: RetentionOptions) {
-  const settings = settingsOf(options, given);
+  const settings = settingsOf(retentionOptions, given);
   return { ...settings, synchronousCommit: "on" as const, autovacuumNaptimeSeconds: settings.quick ? 1 : 10 };
 }
 

@@ -1,28 +1,12 @@
 import type { Run, RunHooks, ScenarioResults } from "@pgque/bench";
-import { list, number } from "../options.ts";
-
-/** An option: flag, help, and how its value is read; without `read` it is a text, or a switch. */
-type BenchOption = [flag: string, help: string, read?: (text: string) => unknown];
-
-const quick = (how: string): BenchOption => ["--quick", `${how}; indicative only`];
-const duration = (what: string): BenchOption => ["--duration <seconds>", what, number];
-const systems = (which: string): BenchOption => ["--systems <names>", which, list];
-const repeat: BenchOption = ["--repeat <times>", "(default: 3; quick: 1)", number];
-const clients: BenchOption[] = [
-  ["--producers <n>", "(default: 4)", number],
-  ["--consumers <n>", "(default: 4)", number],
-  ["--batch <messages>", "the most one receive returns (default: 100)", number],
-];
-const payloadBytes: BenchOption = ["--payload-bytes <bytes>", "(default: 75)", number];
-
 /** A scenario of the benchmark as a command. */
 export interface BenchScenario {
   name: string;
   summary: string;
   details: string;
   examples: string;
-  /** What the scenario itself does not declare: texts and defaults alone. */
-  options: BenchOption[];
+  /** What `--quick` makes of it. */
+  quick: string;
   /** Names a function of the benchmark, which is loaded when it runs: no other command needs it. */
   run: (bench: typeof import("@pgque/bench")) => (options: never, hooks: RunHooks) => Promise<Run<ScenarioResults>>;
 }
@@ -42,7 +26,7 @@ export const xmin: BenchScenario = {
   pgque bench --quick --postgres 14,18         on both, cell by cell in turn; of every scenario
   pgque bench --database-url postgres://…      on a server of yours, in databases made for it and dropped again
   pgque bench engine --quick                   another scenario: the engine itself`,
-  options: [quick("about two minutes: saturated, one repeat")],
+  quick: "about two minutes: saturated, one repeat",
   run: ({ runBench }) => runBench,
 };
 
@@ -56,7 +40,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench engine --quick                    small sizes, a few minutes, indicative
   pgque bench engine --microbenchmarks send,latency   only these
   pgque bench engine --repeat 1 --json          everything once, results.json on standard output`,
-    options: [quick("small sizes, one repeat")],
+    quick: "small sizes, one repeat",
     run: ({ runEngine }) => runEngine,
   },
   {
@@ -67,7 +51,7 @@ export const scenarios: readonly BenchScenario[] = [
     examples: `
   pgque bench send --quick                            two minutes, once, indicative
   pgque bench send --systems pgque,copy,insert        nothing but PostgreSQL and this client`,
-    options: [quick("one repeat of a second a cell")],
+    quick: "one repeat of a second a cell",
     run: ({ runSend }) => runSend,
   },
   {
@@ -80,7 +64,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench drain --systems pgque,graphile-worker            only these
   pgque bench drain --memory --systems pgque --processes 1 --messages 10000000 --repeat 1
                                                                whether the worker's memory grows`,
-    options: [quick("one repeat with 50000 messages")],
+    quick: "one repeat with 50000 messages",
     run: ({ runDrain }) => runDrain,
   },
   {
@@ -92,7 +76,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench latency --quick                                  two minutes, once, indicative
   pgque bench latency --rates 1000 --handler-ms 5              a worker that is half busy
   pgque bench latency --synchronous-commit off                 without the wait for the disk`,
-    options: [quick("one repeat of four seconds a cell")],
+    quick: "one repeat of four seconds a cell",
     run: ({ runLatency }) => runLatency,
   },
   {
@@ -103,7 +87,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench rates --quick                                    two minutes, once, indicative
   pgque bench rates --rates idle --workers 100                 what workers cost that have nothing to do
   pgque bench rates --rates 100,800 --systems pgque,skip-locked`,
-    options: [quick("one repeat of two seconds a cell, fewer rates and workers")],
+    quick: "one repeat of two seconds a cell, fewer rates and workers",
     run: ({ runRates }) => runRates,
   },
   {
@@ -116,7 +100,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench throughput --systems pgque,skip-locked     only these
   pgque bench throughput --synchronous-commit on         with the wait for the disk
   pgque bench throughput --payload-bytes 100 --batch 1000`,
-    options: [quick("one repeat of two seconds a cell, smaller batches")],
+    quick: "one repeat of two seconds a cell, smaller batches",
     run: ({ runThroughput }) => runThroughput,
   },
   {
@@ -127,7 +111,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench priority --quick                         2000 jobs, once, indicative
   pgque bench priority --systems pgque,skip-locked     only these
   pgque bench priority --jobs 100000 --workers 16`,
-    options: [quick("one repeat of 2000 jobs")],
+    quick: "one repeat of 2000 jobs",
     run: ({ runPriority }) => runPriority,
   },
   {
@@ -139,7 +123,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench degradation --quick                                   20 seconds each at a higher rate, indicative
   pgque bench degradation --duration 3600                           an hour each, as the original
   pgque bench degradation --systems skip-locked,pgque,pgque-batch   only these`,
-    options: [quick("20 seconds each at 100 messages/s")],
+    quick: "20 seconds each at 100 messages/s",
     run: ({ runDegradation }) => runDegradation,
   },
   {
@@ -151,23 +135,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench retention --quick                            two minutes, indicative
   pgque bench retention --intervals none,1000,dynamic      only these
   pgque bench retention --intervals none,100000 --repeat 1`,
-    options: [
-      quick("one repeat of ten seconds a cell"),
-      duration("of a cell, which lasts at least two and a half of its intervals (default: 120; quick: 10)"),
-      [
-        "--intervals <list>",
-        "milliseconds after which the slot moves on; none: no slot; dynamic: 100 ms, doubled while nothing happens " +
-          "(default: none,10,1000,10000,100000,dynamic; quick: none,10,1000,dynamic)",
-        list,
-      ],
-      systems("the queues beside the load, as of pgque bench (default: pgque,skip-locked)"),
-      ["--rate <messages/s>", "of the queue, all producers together (default: 800)", number],
-      ["--scale <n>", "of the tables of the load, 100000 accounts each (default: 10; quick: 1)", number],
-      ["--tpcb-clients <n>", "of the load (default: 8)", number],
-      ...clients,
-      payloadBytes,
-      repeat,
-    ],
+    quick: "one repeat of ten seconds a cell",
     run: ({ runRetention }) => runRetention,
   },
   {
@@ -179,7 +147,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench soak                                      half an hour
   pgque bench soak --duration 28800 --systems pgque-worker
   pgque bench soak --systems pgque,skip-locked --horizons none,repeatable-read`,
-    options: [quick("half a minute a cell")],
+    quick: "half a minute a cell",
     run: ({ runSoak }) => runSoak,
   },
   {
@@ -190,7 +158,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench compare --quick                          once, indicative
   pgque bench compare --systems pgque,skip-locked      only these
   pgque bench compare --horizon repeatable-read --duration 180 --repeat 5`,
-    options: [quick("one repeat of five seconds a phase")],
+    quick: "one repeat of five seconds a phase",
     run: ({ runCompare }) => runCompare,
   },
 ];

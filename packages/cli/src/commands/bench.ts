@@ -42,10 +42,7 @@ const readers: Record<NonNullable<Flag["value"]>, (text: string) => unknown> = {
 
 function scenarioCommand(scenario: BenchScenario, declared: ScenarioFlags, name = scenario.name): Command {
   const command = new Command(name).summary(scenario.summary).description(`${scenario.summary} ${scenario.details}`);
-  for (const [flag, help, read] of scenario.options) {
-    if (read) command.option(flag, help, read);
-    else command.option(flag, help);
-  }
+  command.option("--quick", `${scenario.quick}; indicative only`);
   for (const { flag, help, value } of declared[scenario.name] ?? []) {
     if (value) command.option(flag, help, readers[value]);
     else command.option(flag, help);
