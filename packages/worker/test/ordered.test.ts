@@ -55,37 +55,44 @@ test("messages of one key are handled one after the other, in order, by several 
   for (const key of keys) expect(handled[key]).toEqual(Array.from({ length: 50 }, (_, n) => n));
 });
 
-test("what stands behind a batch is received when the batch is finished, though a receive before it found nothing", async () => {
-  const queue = await orderedQueue("block");
-  await pgque.sendMany(queue, [1, 2], { key: "k" });
-  const { open, passed } = gate();
-  const handled: unknown[] = [];
-  const worker = makeWorker(
-    pgque,
-    queue,
-    async ({ payload }) => {
-      if (payload === 1) await passed;
-      handled.push(payload);
-    },
-    { mode: "ordered", batchSize: 1, fallbackPollMs: 600_000, maintainIntervalMs: 3_600_000 },
-  );
-  await worker.start();
-  const admin = await database.connect();
-  const { rows } = await admin.query("select id from pgque.queue where name = $1", [queue.name]);
-  const openBatches = `select from pgque.open_batches(${rows[0].id})`;
-  await until(async () => (await admin.query(openBatches)).rowCount === 1, "the first is received");
-  await admin.query("begin");
-  await admin.query(`select from pgque.batch_${rows[0].id} where messages > 0 for update`);
-  // its ack waits for this transaction
-  open();
-  await until(() => handled.length === 1, "the first is handled");
-  const flag = `select from pg_locks where locktype = 'advisory' and mode = 'ShareLock' and granted
+test.each([
+  ["by the worker that had it", 1],
+  // who sleeps for both need not be the one that finishes
+  ["by one of two workers", 2],
+])(
+  "what stands behind a batch is received %s when it is finished, though a receive before found nothing",
+  async (_, n) => {
+    const queue = await orderedQueue("block");
+    await pgque.sendMany(queue, [1, 2], { key: "k" });
+    const { open, passed } = gate();
+    const handled: unknown[] = [];
+    for (let i = 0; i < n; i += 1)
+      await startWorker(
+        pgque,
+        queue,
+        async ({ payload }) => {
+          if (payload === 1) await passed;
+          handled.push(payload);
+        },
+        { mode: "ordered", batchSize: 1, fallbackPollMs: 600_000, maintainIntervalMs: 3_600_000 },
+      );
+    const admin = await database.connect();
+    const { rows } = await admin.query("select id from pgque.queue where name = $1", [queue.name]);
+    const openBatches = `select from pgque.open_batches(${rows[0].id})`;
+    await until(async () => (await admin.query(openBatches)).rowCount === 1, "the first is received");
+    await admin.query("begin");
+    await admin.query(`select from pgque.batch_${rows[0].id} where messages > 0 for update`);
+    // its ack waits for this transaction
+    open();
+    await until(() => handled.length === 1, "the first is handled");
+    const flag = `select from pg_locks where locktype = 'advisory' and mode = 'ShareLock' and granted
     and (classid::bigint << 32 | objid::bigint) = pgque.lock_key('idle', ${rows[0].id})`;
-  await until(async () => (await admin.query(flag)).rowCount === 1, "a receive has found nothing");
-  await admin.query("commit");
-  await until(() => handled.length === 2, "the second is handled");
-  expect(handled).toEqual([1, 2]);
-});
+    await until(async () => (await admin.query(flag)).rowCount === 1, "a receive has found nothing");
+    await admin.query("commit");
+    await until(() => handled.length === 2, "the second is handled");
+    expect(handled).toEqual([1, 2]);
+  },
+);
 
 test("what is behind a failed message waits for it, with block", async () => {
   const queue = await orderedQueue("block");

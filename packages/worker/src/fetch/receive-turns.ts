@@ -62,7 +62,7 @@ export class ReceiveTurns {
     });
   }
 
-  /** A worker receives no more, though it may have messages in hand. */
+  /** A worker receives no more, though it may have messages in flight. */
   async leave(): Promise<void> {
     this.#receivers -= 1;
     if (this.#receivers === 0) await this.polling.end();
