@@ -13,5 +13,5 @@ export { validate, type Difference } from "./validate/validate.ts";
 export { uninstall } from "./uninstall.ts";
 export { fingerprint as schemaFingerprint } from "./release.gen.ts";
 export { packagedRelease, type Migration, type Release } from "./release.ts";
-export { type Statement, statementsOf } from "./statements.ts";
+export type { Statement } from "./statements.ts";
 export { quoteIdentifier, type SqlClient } from "./client.ts";

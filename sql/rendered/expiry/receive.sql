@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION pgque.receive_1(consumer text, worker text, max_messages integer, lease interval, max_bytes integer, tells_begun boolean)
+CREATE OR REPLACE FUNCTION pgque.receive_1(consumer text, worker text, max_messages integer, lease interval, max_bytes integer, reports_started boolean)
  RETURNS SETOF pgque.received_message
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -74,12 +74,12 @@ begin
      order by b.batch_no desc
      limit 1;
     if nothing_open is not true then
-      return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
+      return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, reports_started);
       if found then
         return;
       end if;
       -- not when somebody is just finishing one
-      nothing_open := not exists (select from pgque.open_batches(1, of_consumer));
+      nothing_open := not pgque.has_open_batches(1, of_consumer);
     end if;
   end if;
   if has_limits then
@@ -195,7 +195,7 @@ begin
         )
       loop
         seen := seen + 1;
-        -- what is not handed out says that the page is not the last
+        -- what is not returned says that the page is not the last
         exit when messages = max_messages or bytes >= max_bytes;
         if messages = 0 then
           batch_id := pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment);
@@ -213,55 +213,6 @@ begin
           message.key, message.crashes::int
         )::pgque.received_message;
       end loop;
-      if messages > 0 then
-        if position.batch_no % 64 = 0 then
-          select w.settled_before, w.still_open into position.settled_before, position.still_open
-            from pgque.move_settled_watermark(
-              1, of_consumer, 0, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
-            ) w;
-        end if;
-        insert into pgque.batch_1 (
-          segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
-          first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
-          rate_until
-        ) values (
-          current_segment, of_consumer, 0, position.batch_no + 1, batch_id,
-          -- a window is stored once per segment, its further batches refer to it
-          case when not keeps_window then position.prev_snapshot end,
-          case when not keeps_window then position.next_snapshot end,
-          case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
-          case when not keeps_window then position.window_segments end,
-          case when not keeps_window then position.window_mins end,
-          case when not keeps_window then position.window_maxs end,
-          first_txid, first_seq, last_txid, last_seq, messages,
-          position.expired + expired + (
-            select count(*)
-              from (
-                select m.*
-                  from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-                 cross join lateral (
-                   select * from pgque.message_1 m
-                    where m.lane = 0 and m.txid = late.txid
-                      and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
-                      and m.seq <= case when late.txid = case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end then case when seen = messages then 0 else last_seq end else 9223372036854775807 end
-                 ) m
-                 where late.txid >= position.last_txid and late.txid <= case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-                union all
-                select *
-                  from pgque.message_1 m
-                 where m.lane = 0
-                   and (m.txid, m.seq) > (case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end, case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
-                   and (m.txid, m.seq) <= (case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end, case when seen = messages then 0 else last_seq end)
-                   and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-              ) m
-             where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = of_consumer)
-          ),
-          seen = messages,
-          -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-          position.settled_before, position.still_open, worker, nullif(tells_begun, false), started, lease_until, rate_from + messages * rate_step
-        );
-        return;
-      end if;
     else
       -- most windows have no late messages, and to start the scans for them is what costs
       for message in
@@ -279,7 +230,7 @@ begin
         )
       loop
         seen := seen + 1;
-        -- what is not handed out says that the page is not the last
+        -- what is not returned says that the page is not the last
         exit when messages = max_messages or bytes >= max_bytes;
         if messages = 0 then
           batch_id := pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment);
@@ -297,55 +248,55 @@ begin
           message.key, message.crashes::int
         )::pgque.received_message;
       end loop;
-      if messages > 0 then
-        if position.batch_no % 64 = 0 then
-          select w.settled_before, w.still_open into position.settled_before, position.still_open
-            from pgque.move_settled_watermark(
-              1, of_consumer, 0, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
-            ) w;
-        end if;
-        insert into pgque.batch_1 (
-          segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
-          first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
-          rate_until
-        ) values (
-          current_segment, of_consumer, 0, position.batch_no + 1, batch_id,
-          -- a window is stored once per segment, its further batches refer to it
-          case when not keeps_window then position.prev_snapshot end,
-          case when not keeps_window then position.next_snapshot end,
-          case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
-          case when not keeps_window then position.window_segments end,
-          case when not keeps_window then position.window_mins end,
-          case when not keeps_window then position.window_maxs end,
-          first_txid, first_seq, last_txid, last_seq, messages,
-          position.expired + expired + (
-            select count(*)
-              from (
-                select m.*
-                  from pg_snapshot_xip(position.prev_snapshot) as late(txid)
-                 cross join lateral (
-                   select * from pgque.message_1 m
-                    where m.lane = 0 and m.txid = late.txid
-                      and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
-                      and m.seq <= case when late.txid = case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end then case when seen = messages then 0 else last_seq end else 9223372036854775807 end
-                 ) m
-                 where late.txid >= position.last_txid and late.txid <= case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end and pg_visible_in_snapshot(late.txid, position.next_snapshot)
-                union all
-                select *
-                  from pgque.message_1 m
-                 where m.lane = 0
-                   and (m.txid, m.seq) > (case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end, case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
-                   and (m.txid, m.seq) <= (case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end, case when seen = messages then 0 else last_seq end)
-                   and pg_visible_in_snapshot(m.txid, position.next_snapshot)
-              ) m
-             where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = of_consumer)
-          ),
-          seen = messages,
-          -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-          position.settled_before, position.still_open, worker, nullif(tells_begun, false), started, lease_until, rate_from + messages * rate_step
-        );
-        return;
+    end if;
+    if messages > 0 then
+      if position.batch_no % 64 = 0 then
+        select w.settled_before, w.still_open into position.settled_before, position.still_open
+          from pgque.move_settled_watermark(
+            1, of_consumer, 0, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
+          ) w;
       end if;
+      insert into pgque.batch_1 (
+        segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
+        first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, reports_started, created_at, lease_until,
+        rate_until
+      ) values (
+        current_segment, of_consumer, 0, position.batch_no + 1, batch_id,
+        -- a window is stored once per segment, its further batches refer to it
+        case when not keeps_window then position.prev_snapshot end,
+        case when not keeps_window then position.next_snapshot end,
+        case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
+        case when not keeps_window then position.window_segments end,
+        case when not keeps_window then position.window_mins end,
+        case when not keeps_window then position.window_maxs end,
+        first_txid, first_seq, last_txid, last_seq, messages,
+        position.expired + expired + (
+          select count(*)
+            from (
+              select m.*
+                from pg_snapshot_xip(position.prev_snapshot) as late(txid)
+               cross join lateral (
+                 select * from pgque.message_1 m
+                  where m.lane = 0 and m.txid = late.txid
+                    and m.seq > case when late.txid = position.last_txid then position.last_seq else -1 end
+                    and m.seq <= case when late.txid = case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end then case when seen = messages then 0 else last_seq end else 9223372036854775807 end
+               ) m
+               where late.txid >= position.last_txid and late.txid <= case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end and pg_visible_in_snapshot(late.txid, position.next_snapshot)
+              union all
+              select *
+                from pgque.message_1 m
+               where m.lane = 0
+                 and (m.txid, m.seq) > (case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then pg_snapshot_xmax(position.prev_snapshot) else position.last_txid end, case when position.last_txid < pg_snapshot_xmax(position.prev_snapshot) then -1 else position.last_seq end)
+                 and (m.txid, m.seq) <= (case when seen = messages then pg_snapshot_xmax(position.next_snapshot) else last_txid end, case when seen = messages then 0 else last_seq end)
+                 and pg_visible_in_snapshot(m.txid, position.next_snapshot)
+            ) m
+           where m.expires_at <= started and (m.consumer_id is null or m.consumer_id = of_consumer)
+        ),
+        seen = messages,
+        -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+        position.settled_before, position.still_open, worker, nullif(reports_started, false), started, lease_until, rate_from + messages * rate_step
+      );
+      return;
     end if;
     expired := expired + (
       select count(*)

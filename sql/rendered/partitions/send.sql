@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION pgque.send_1(type_name text, payload text, options jsonb)
+CREATE OR REPLACE FUNCTION pgque.send_1(type_name text, payload text, options jsonb, marked boolean)
  RETURNS bigint
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -28,7 +28,7 @@ begin
     if options ? 'dedupe_key' then
       first_id := pgque.claim_key(1, options, message_id);
       if first_id is not null then
-        return first_id;
+        return case when marked then -first_id else first_id end;
       end if;
     end if;
     if due_at > clock_timestamp() then

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION pgque.receive_1(consumer text, worker text, max_messages integer, lease interval, max_bytes integer, tells_begun boolean)
+CREATE OR REPLACE FUNCTION pgque.receive_1(consumer text, worker text, max_messages integer, lease interval, max_bytes integer, reports_started boolean)
  RETURNS SETOF pgque.received_message
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -67,12 +67,12 @@ begin
   end if;
   if consumer_mode = 'exclusive' then
     if nothing_open is not true then
-      return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, tells_begun);
+      return query select * from pgque.receive_open_batch(1, of_consumer, worker, lease, reports_started);
       if found then
         return;
       end if;
       -- not when somebody is just finishing one
-      nothing_open := not exists (select from pgque.open_batches(1, of_consumer));
+      nothing_open := not pgque.has_open_batches(1, of_consumer);
     end if;
   end if;
   if has_limits then
@@ -119,7 +119,7 @@ begin
   );
   foreach from_lane in array coalesce(lanes, '{}') loop
     if consumer_mode = 'ordered' and (pgque.open_batch_of_lane(1, of_consumer, from_lane)).batch_id is not null then
-      return query select * from pgque.receive_rest(1, of_consumer, from_lane, worker, lease, tells_begun);
+      return query select * from pgque.receive_rest(1, of_consumer, from_lane, worker, lease, reports_started);
       if found then
         return;
       end if;
@@ -231,7 +231,7 @@ begin
           )
         loop
           seen := seen + 1;
-          -- what is not handed out says that the page is not the last
+          -- what is not returned says that the page is not the last
           exit when messages = max_messages or bytes >= max_bytes;
           if messages = 0 then
             batch_id := pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment);
@@ -249,34 +249,6 @@ begin
             message.key, message.crashes::int
           )::pgque.received_message;
         end loop;
-        if messages > 0 then
-          if position.batch_no % 64 = 0 then
-            select w.settled_before, w.still_open into position.settled_before, position.still_open
-              from pgque.move_settled_watermark(
-                1, of_consumer, from_lane, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
-              ) w;
-          end if;
-          insert into pgque.batch_1 (
-            segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
-            first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
-            rate_until
-          ) values (
-            current_segment, of_consumer, from_lane, position.batch_no + 1, batch_id,
-            -- a window is stored once per segment, its further batches refer to it
-            case when not keeps_window then position.prev_snapshot end,
-            case when not keeps_window then position.next_snapshot end,
-            case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
-            case when not keeps_window then position.window_segments end,
-            case when not keeps_window then position.window_mins end,
-            case when not keeps_window then position.window_maxs end,
-            first_txid, first_seq, last_txid, last_seq, messages,
-            position.expired,
-            seen = messages,
-            -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-            position.settled_before, position.still_open, worker, nullif(tells_begun, false), started, lease_until, rate_from + messages * rate_step
-          );
-          return;
-        end if;
       else
         -- most windows have no late messages, and to start the scans for them is what costs
         for message in
@@ -293,7 +265,7 @@ begin
           )
         loop
           seen := seen + 1;
-          -- what is not handed out says that the page is not the last
+          -- what is not returned says that the page is not the last
           exit when messages = max_messages or bytes >= max_bytes;
           if messages = 0 then
             batch_id := pgque.make_batch_id(nextval('pgque.batch_seq_1'), 1, current_segment);
@@ -311,34 +283,34 @@ begin
             message.key, message.crashes::int
           )::pgque.received_message;
         end loop;
-        if messages > 0 then
-          if position.batch_no % 64 = 0 then
-            select w.settled_before, w.still_open into position.settled_before, position.still_open
-              from pgque.move_settled_watermark(
-                1, of_consumer, from_lane, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
-              ) w;
-          end if;
-          insert into pgque.batch_1 (
-            segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
-            first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, tells_begun, created_at, lease_until,
-            rate_until
-          ) values (
-            current_segment, of_consumer, from_lane, position.batch_no + 1, batch_id,
-            -- a window is stored once per segment, its further batches refer to it
-            case when not keeps_window then position.prev_snapshot end,
-            case when not keeps_window then position.next_snapshot end,
-            case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
-            case when not keeps_window then position.window_segments end,
-            case when not keeps_window then position.window_mins end,
-            case when not keeps_window then position.window_maxs end,
-            first_txid, first_seq, last_txid, last_seq, messages,
-            position.expired,
-            seen = messages,
-            -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
-            position.settled_before, position.still_open, worker, nullif(tells_begun, false), started, lease_until, rate_from + messages * rate_step
-          );
-          return;
+      end if;
+      if messages > 0 then
+        if position.batch_no % 64 = 0 then
+          select w.settled_before, w.still_open into position.settled_before, position.still_open
+            from pgque.move_settled_watermark(
+              1, of_consumer, from_lane, position.batch_no, (position.settled_before, position.still_open)::pgque.settled_watermark
+            ) w;
         end if;
+        insert into pgque.batch_1 (
+          segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, window_segments, window_mins, window_maxs,
+          first_txid, first_seq, last_txid, last_seq, messages, expired, exhausted, settled_before, still_open, worker, reports_started, created_at, lease_until,
+          rate_until
+        ) values (
+          current_segment, of_consumer, from_lane, position.batch_no + 1, batch_id,
+          -- a window is stored once per segment, its further batches refer to it
+          case when not keeps_window then position.prev_snapshot end,
+          case when not keeps_window then position.next_snapshot end,
+          case when keeps_window then position.window_batch_no else position.batch_no + 1 end,
+          case when not keeps_window then position.window_segments end,
+          case when not keeps_window then position.window_mins end,
+          case when not keeps_window then position.window_maxs end,
+          first_txid, first_seq, last_txid, last_seq, messages,
+          position.expired,
+          seen = messages,
+          -- what had expired when the batch was made is not in it, however often it is read again: judged by created_at
+          position.settled_before, position.still_open, worker, nullif(reports_started, false), started, lease_until, rate_from + messages * rate_step
+        );
+        return;
       end if;
     end loop;
   

@@ -1,4 +1,4 @@
-CREATE OR REPLACE FUNCTION pgque.send_batch_1(type_name text, payloads text[], headers jsonb[], options jsonb)
+CREATE OR REPLACE FUNCTION pgque.send_batch_1(type_name text, payloads text[], headers jsonb[], options jsonb, marked boolean)
  RETURNS bigint[]
  LANGUAGE plpgsql
  SECURITY DEFINER
@@ -7,6 +7,7 @@ CREATE OR REPLACE FUNCTION pgque.send_batch_1(type_name text, payloads text[], h
 AS $function$
 declare
   ids bigint[];
+  claimed bigint[];
   answers bigint[];
   bytes int;
   due_at timestamptz;
@@ -27,11 +28,15 @@ begin
     due_at := pgque.send_due_at(options);
     lane := pgque.send_priority(options, 10);
     if options ? 'dedupe_keys' then
-      answers := pgque.claim_keys(1, options, ids);
+      claimed := pgque.claim_keys(1, options, ids);
+      answers := claimed;
+      if marked then
+        answers := array(select case when m.claimed = m.id then m.id else -m.claimed end from unnest(ids, claimed) with ordinality as m(id, claimed, n) order by m.n);
+      end if;
       select array_agg(m.id order by m.n), array_agg(m.payload order by m.n), array_agg(m.headers order by m.n)
         into ids, payloads, headers
-        from unnest(ids, answers, payloads, headers) with ordinality as m(id, answer, payload, headers, n)
-       where m.answer = m.id;
+        from unnest(ids, claimed, payloads, headers) with ordinality as m(id, claimed, payload, headers, n)
+       where m.claimed = m.id;
       if ids is null then
         return coalesce(answers, '{}');
       end if;

@@ -38,6 +38,32 @@ begin
 end
 $$;
 
+-- Whether a role may send to a queue.
+create function may_send(caller name, queue_id int) returns boolean
+language sql
+stable
+set search_path from current
+return has_function_privilege(caller, to_regprocedure(format(qualified('{schema}.send_%s(text, text, jsonb, boolean)'), queue_id)), 'execute') is true;
+
+-- The number of a queue that a role may send to.
+create function sendable_queue(caller name, queue text) returns int
+language plpgsql
+stable
+set search_path from current
+as $$
+declare
+  queue_id constant int := require_queue(queue);
+begin
+  if not may_send(caller, queue_id) then
+    raise exception using
+      errcode = 'insufficient_privilege',
+      message = format('permission denied for queue %s: role %s may not send to it', queue, quote_ident(caller)),
+      hint = format('select grant_queue(%L, %L, ''send'')', queue, caller);
+  end if;
+  return queue_id;
+end
+$$;
+
 -- Refuses a role that may neither send to a queue nor receive from it.
 create function require_use(caller name, queue_id int) returns void
 language plpgsql
@@ -45,7 +71,7 @@ stable
 set search_path from current
 as $$
 begin
-  if has_function_privilege(caller, format(qualified('{schema}.send_%s(text, text, jsonb)'), queue_id), 'execute') is not true then
+  if not may_send(caller, queue_id) then
     perform require_receive(caller, queue_id);
   end if;
 end

@@ -6,7 +6,7 @@ declare
   revocation text;
 begin
   if not exists (select from meta) then
-    perform withhold(array(
+    perform revoke_all(array(
       select p.proname from pg_proc p where p.pronamespace = quote_ident(current_schema())::regnamespace
       union
       select c.relname from pg_class c where c.relnamespace = quote_ident(current_schema())::regnamespace
@@ -25,7 +25,7 @@ begin
   end if;
   execute format('revoke all on all routines in schema %I from public', current_schema());
   execute format('revoke all on schema %I from public', current_schema());
-  foreach type_name in array '{caller,option_kind,message,received_message,found_message,peeked_message,listed_dead_letter,settled_watermark,requeued,delayed_position,consumer_place}'::text[] loop
+  foreach type_name in array '{caller,option_kind,message,received_message,sent,found_message,peeked_message,listed_dead_letter,settled_watermark,requeued,delayed_position,consumer_position}'::text[] loop
     execute format(qualified('revoke all on type {schema}.%I from public'), type_name);
   end loop;
   perform grant_queues_again();

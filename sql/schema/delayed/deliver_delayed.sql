@@ -164,11 +164,11 @@ declare
 begin
   return query execute render($sql$
     delete from {schema}.${source:I} t
-     using (${unmoved_rows}) d
+     using (${pending_rows}) d
      where t.due_at = d.due_at and t.seq = d.seq
        and d.due_at <= $3 and d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5)
     returning t.*
-  $sql$, jsonb_build_object('source', source, 'unmoved_rows', unmoved_rows(source))) using position, seen, due_by, queue_uid, consumer_id;
+  $sql$, jsonb_build_object('source', source, 'pending_rows', pending_rows(source))) using position, seen, due_by, queue_uid, consumer_id;
   get diagnostics taken = row_count;
   if taken > 0 then
     position.n := position.n + 1;

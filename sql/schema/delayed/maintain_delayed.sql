@@ -60,7 +60,7 @@ begin
   end if;
   if is_being_truncated(relation(other_table))
      or pointer_age(pg_sequence_last_value(pointer)) < '30 s'
-     or not delayed_is_worth_compacting(current_table) then
+     or not delayed_needs_compacting(current_table) then
     return 0;
   end if;
   perform setval(pointer, pointer_to(1 - current_number));
@@ -75,7 +75,7 @@ immutable
 return 4 * 1024 * 1024;
 
 -- A table has grown to some size and most of it has been moved, or the log of its moves has grown to it.
-create function delayed_is_worth_compacting(source text) returns boolean
+create function delayed_needs_compacting(source text) returns boolean
 language plpgsql
 volatile
 set search_path from current

@@ -61,7 +61,7 @@ return format(qualified($sql$
 $sql$), source);
 
 -- All rows that have not been moved and are due by a time.
-create function unmoved_rows(source text) returns text
+create function pending_rows(source text) returns text
 language sql
 stable
 set search_path from current

@@ -11,6 +11,7 @@ begin
   perform generate_send_batch(queue_id);
   perform generate_receive(queue_id);
   perform generate_ack(queue_id);
+  perform generate_consumer_status(queue_id);
 end
 $$;
 
@@ -40,7 +41,7 @@ begin
     perform create_segment(new_id, segment);
   end loop;
   perform generate_functions(new_id);
-  perform withhold(array(select format('%s_%s', kind, new_id) from unnest('{send,send_batch,receive,ack,lane_of}'::text[]) as kind));
+  perform revoke_all(array(select format('%s_%s', kind, new_id) from unnest('{send,send_batch,receive,ack,lane_of,consumer_status}'::text[]) as kind));
   perform generate_dispatchers();
   perform grant_to_roles(new_id);
   return 1;
@@ -73,7 +74,7 @@ begin
   end if;
   perform generate_dispatchers();
   execute format(qualified('drop table {schema}.message_%1$s, {schema}.batch_%1$s, {schema}.outcome_%1$s cascade'), old_id);
-  execute format(qualified('drop function {schema}.send_%1$s, {schema}.send_batch_%1$s, {schema}.receive_%1$s, {schema}.ack_%1$s'), old_id);
+  execute format(qualified('drop function {schema}.send_%1$s, {schema}.send_batch_%1$s, {schema}.receive_%1$s, {schema}.ack_%1$s, {schema}.consumer_status_%1$s'), old_id);
   execute format(qualified('drop function if exists {schema}.lane_of_%s'), old_id);
   return 1;
 end

@@ -59,31 +59,31 @@ begin
     from queue q;
   perform generate_dispatcher(
     format(qualified('{schema}.send(queue_name text, type_name text, payload text, options jsonb default null) returns bigint')),
-    by_name, qualified('return {schema}.send_%s(type_name, payload, options);'), names, name_ids,
+    by_name, qualified('return {schema}.send_%s(type_name, payload, options, false);'), names, name_ids,
     format(qualified($sql$
 declare
   message_id bigint;
 begin
   execute format(%L, {schema}.require_queue(queue_name)) into message_id using type_name, payload, options;
   return message_id;
-end;$sql$), qualified('select {schema}.send_%s($1, $2, $3)')));
+end;$sql$), qualified('select {schema}.send_%s($1, $2, $3, false)')));
   perform generate_dispatcher(
     format(qualified('{schema}.send_batch(queue_name text, type_name text, payloads text[], headers jsonb[] default null, options jsonb default null) returns bigint[]')),
-    by_name, qualified('return {schema}.send_batch_%s(type_name, payloads, headers, options);'), names, name_ids,
+    by_name, qualified('return {schema}.send_batch_%s(type_name, payloads, headers, options, false);'), names, name_ids,
     format(qualified($sql$
 declare
   message_ids bigint[];
 begin
   execute format(%L, {schema}.require_queue(queue_name)) into message_ids using type_name, payloads, headers, options;
   return message_ids;
-end;$sql$), qualified('select {schema}.send_batch_%s($1, $2, $3, $4)')));
+end;$sql$), qualified('select {schema}.send_batch_%s($1, $2, $3, $4, false)')));
   perform generate_dispatcher(
     format(qualified($sql${schema}.receive_messages(
   queue text, consumer text, worker text default null, max_messages int default 100, lease interval default '30 s', max_bytes int default null,
-  tells_begun boolean default false
+  reports_started boolean default false
 ) returns setof {schema}.received_message$sql$)),
-    'queue collate "C"', qualified('return query select * from {schema}.receive_%s(consumer, worker, max_messages, lease, max_bytes, tells_begun); return;'), names, name_ids,
-    format(qualified('return query execute format(%L, {schema}.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes, tells_begun;'),
+    'queue collate "C"', qualified('return query select * from {schema}.receive_%s(consumer, worker, max_messages, lease, max_bytes, reports_started); return;'), names, name_ids,
+    format(qualified('return query execute format(%L, {schema}.require_queue(queue)) using consumer, worker, max_messages, lease, max_bytes, reports_started;'),
       qualified('select * from {schema}.receive_%s($1, $2, $3, $4, $5, $6)')));
   perform generate_dispatcher(
     format(qualified('{schema}.ack(batch_id bigint) returns int')),

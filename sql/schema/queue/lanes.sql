@@ -82,7 +82,7 @@ declare
   anything boolean;
 begin
   execute format(qualified('select exists (select from {schema}.message_%s)'), queue_id) into anything;
-  return not exists (select from open_batches(queue_id))
+  return not has_open_batches(queue_id)
      and delayed_count((select q.uid from queue q where q.id = queue_id)) = 0
      and (not anything or segment_is_received(queue_id, null));
 end

@@ -61,7 +61,7 @@ begin
   problems := problems || array(
     select case
              when settings.lane_by is distinct from k.lane_by then format('queue %s was created without %s', quote_literal(settings.name), k.option)
-             else format('expected %s of queue %s to be %s or more, got: %s', k.option, quote_literal(settings.name), settings.lanes, coalesce(k.lanes::text, 'null'))
+             else format('expected %s of queue %s to be %s or more, got: %s', k.option, quote_literal(settings.name), settings.lanes, coalesce(k.lanes::text, 'none'))
            end
       from (values ('partitions', 'key', (options ->> 'partitions')::int), ('priorities', 'priority', (options ->> 'priorities')::int)) as k(option, lane_by, lanes)
      where options ? k.option

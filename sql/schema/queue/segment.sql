@@ -78,7 +78,7 @@ begin
       still_open bigint[],
       worker text,
       -- the worker says which suspects it begins: see settle/lost.sql. Null: it does not
-      tells_begun boolean,
+      reports_started boolean,
       created_at timestamptz not null default clock_timestamp(),
       lease_until timestamptz,
       -- the rest of an ordered batch, which is handed out to nobody before this time
@@ -99,7 +99,7 @@ begin
       -- the messages this outcome settles
       message_ids bigint[] not null default '{}',
       -- settles nothing: the handler of this message begins, alone in its process or beside others; see settle/lost.sql
-      begun bigint,
+      started bigint,
       alone boolean,
       created_at timestamptz not null default clock_timestamp(),
       primary key (batch_id, n, segment)
@@ -113,7 +113,7 @@ begin
   $ddl$, jsonb_build_object('queue', queue_id));
   perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(0));
   perform setval(relation(format('lock_attempts_%s', queue_id)), 0);
-  perform withhold(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,idle}'::text[]) as kind));
+  perform revoke_all(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,idle}'::text[]) as kind));
   -- nothing has happened, and nothing is to be done: see rotation/idle.sql
   perform setval(relation(format('idle_%s', queue_id)), 4294967295 << 31);
 end
@@ -143,7 +143,7 @@ begin
       alter table {schema}.${kind}_${queue} attach partition {schema}.${kind}_${queue}_${segment} for values in (${segment});
     $ddl$, jsonb_build_object('kind', kind, 'queue', queue_id, 'segment', segment));
   end loop;
-  perform withhold(array(select format('%s_%s_%s', of_kind, queue_id, segment) from unnest('{message,batch,outcome}'::text[]) as of_kind));
+  perform revoke_all(array(select format('%s_%s_%s', of_kind, queue_id, segment) from unnest('{message,batch,outcome}'::text[]) as of_kind));
 end
 $$;
 

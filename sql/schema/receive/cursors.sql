@@ -43,8 +43,8 @@ begin
 end
 $$;
 
--- Where a consumer has got to in a lane, for who looks several times in one call. settled is the furthest watermark there is: see receive/open_batches.sql.
-create type consumer_place as (
+-- Where a consumer has got to in a lane, for who looks several times in one call. settled is the latest watermark there is: see receive/open_batches.sql.
+create type consumer_position as (
   consumer_id int,
   lane smallint,
   batch_no bigint,
@@ -52,13 +52,12 @@ create type consumer_place as (
   next pg_snapshot,
   last_txid xid8,
   last_seq bigint,
-  settled settled_watermark,
-  expired bigint
+  settled settled_watermark
 );
 
--- The places of all consumers of a queue, or of one. The newest row of a cursor is in the current segment, unless nothing was received since the pointer moved: to
+-- The positions of all consumers of a queue, or of one. The newest row of a cursor is in the current segment, unless nothing was received since the pointer moved: to
 -- plan a look into that table alone takes a quarter of the time.
-create function consumer_places(queue_id int, of_consumer int default null) returns consumer_place[]
+create function consumer_positions(queue_id int, of_consumer int default null) returns consumer_position[]
 language plpgsql
 volatile
 set search_path from current
@@ -72,18 +71,17 @@ declare
     select count(*) from consumer c where c.queue_id = q.id and (of_consumer is null or c.id = of_consumer)
   ) from queue q where q.id = queue_id);
   source text;
-  places consumer_place[];
+  positions consumer_position[];
 begin
   foreach source in array array[format(qualified('{schema}.batch_%s_%s'), queue_id, current_segment), format(qualified('{schema}.batch_%s'), queue_id)] loop
     execute format(qualified($sql$
       select array_agg((p.consumer_id, p.lane, p.batch_no, p.prev, p.next, p.last_txid, p.last_seq,
-                        case when {schema}.watermark_lags(p.batch_no, p.settled) then {schema}.furthest_watermark(%s, p.consumer_id, p.lane, p.batch_no, p.settled) else p.settled end,
-                        p.expired)::{schema}.consumer_place)
+                        case when {schema}.watermark_lags(p.batch_no, p.settled) then {schema}.latest_watermark(%s, p.consumer_id, p.lane, p.batch_no, p.settled) else p.settled end)::{schema}.consumer_position)
         from (%s) p
-    $sql$), queue_id, cursors_query(queue_id, source)) into places using of_consumer;
-    exit when cardinality(places) = cursors;
+    $sql$), queue_id, cursors_query(queue_id, source)) into positions using of_consumer;
+    exit when cardinality(positions) = cursors;
   end loop;
-  return places;
+  return positions;
 end
 $$;
 

@@ -6,7 +6,7 @@
 -- A message that failed or is snoozed leaves the stream and comes later; one that is released stays in its place, in the open batch.
 
 -- What is left of the open batch of an exclusive consumer, whose cursor's lock the caller holds. No row: none is open.
-create function receive_open_batch(queue_id int, consumer_id int, worker text, lease interval, tells_begun boolean) returns setof received_message
+create function receive_open_batch(queue_id int, consumer_id int, worker text, lease interval, reports_started boolean) returns setof received_message
 language plpgsql
 volatile
 set search_path from current
@@ -19,7 +19,7 @@ begin
     return;
   end if;
   if can_be_taken_over(open.worker, open.lease_until, open.waits_until) then
-    select * into open.batch_id, open.lease_until from take_over(open.batch_id, worker, lease, tells_begun);
+    select * into open.batch_id, open.lease_until from take_over(open.batch_id, worker, lease, reports_started);
   end if;
   return query select * from messages_left(open.batch_id, open.lease_until);
   if not found then

@@ -75,7 +75,7 @@ return $lanes$
   );
   foreach from_lane in array coalesce(lanes, '{}') loop
     if consumer_mode = 'ordered' and ({schema}.open_batch_of_lane(${queue}, of_consumer, from_lane)).batch_id is not null then
-      return query select * from {schema}.receive_rest(${queue}, of_consumer, from_lane, worker, lease, tells_begun);
+      return query select * from {schema}.receive_rest(${queue}, of_consumer, from_lane, worker, lease, reports_started);
       if found then
         return;
       end if;

@@ -12,7 +12,7 @@ create function next_messages(
   max_messages int default 100,
   lease interval default '30 s',
   max_bytes int default null,
-  tells_begun boolean default false
+  reports_started boolean default false
 ) returns setof received_message
 language plpgsql
 volatile
@@ -25,6 +25,6 @@ begin
   foreach batch_id in array coalesce(finished, '{}') loop
     acked := ack(batch_id);
   end loop;
-  return query select * from receive_messages(queue, consumer, worker, max_messages, lease, max_bytes, tells_begun);
+  return query select * from receive_messages(queue, consumer, worker, max_messages, lease, max_bytes, reports_started);
 end
 $$;

@@ -52,7 +52,7 @@ $$;
 
 -- What is left of the open batch of a lane, if it may be handed out; the caller holds the cursor's lock.
 create function receive_rest(
-  queue_id int, consumer_id int, lane int, worker text, lease interval, tells_begun boolean
+  queue_id int, consumer_id int, lane int, worker text, lease interval, reports_started boolean
 ) returns setof received_message
 language plpgsql
 volatile
@@ -65,7 +65,7 @@ begin
   if open.can_be_taken is not true then
     return;
   end if;
-  taken := take_over(open.batch_id, worker, lease, tells_begun);
+  taken := take_over(open.batch_id, worker, lease, reports_started);
   if taken.batch_id is distinct from open.batch_id then
     return query select * from messages_left(taken.batch_id, taken.lease_until);
   end if;
@@ -94,7 +94,7 @@ $$;
 -- waited, of what a worker left settle/lost.sql says it. Null: nothing was left. The same batch again: a transaction that settles something of it is
 -- open, or just was.
 create function take_over(
-  old_id bigint, worker text, lease interval, tells_begun boolean, out batch_id bigint, out lease_until timestamptz
+  old_id bigint, worker text, lease interval, reports_started boolean, out batch_id bigint, out lease_until timestamptz
 )
 language plpgsql
 volatile
@@ -132,9 +132,9 @@ begin
   if state.final or not append_outcome(old_id, state.last_n + 1, true, rest.ids || rest.dead) then
     return;
   end if;
-  perform requeue(old_id, given_among(lost, rest.dead));
+  perform requeue(old_id, filter_requeued(lost, rest.dead));
   lease_until := clock_timestamp() + lease;
-  batch_id := append_rest(old_id, rest.ids, rest.attempts, rest.crashes, worker, tells_begun, lease_until, null);
+  batch_id := append_rest(old_id, rest.ids, rest.attempts, rest.crashes, worker, reports_started, lease_until, null);
 exception
   when lock_not_available then
     batch_id := old_id;
@@ -143,7 +143,7 @@ $$;
 
 -- Appends a batch over some messages of an older one, which is the newest of its cursor. Null without messages.
 create function append_rest(
-  old_id bigint, ids bigint[], attempts int[], crashes int[], worker text, tells_begun boolean, lease_until timestamptz, waits_until timestamptz
+  old_id bigint, ids bigint[], attempts int[], crashes int[], worker text, reports_started boolean, lease_until timestamptz, waits_until timestamptz
 ) returns bigint
 language plpgsql
 volatile
@@ -157,7 +157,7 @@ begin
   execute format(qualified($sql$
     insert into {schema}.batch_%1$s (
       segment, consumer_id, lane, batch_no, id, prev_snapshot, next_snapshot, window_batch_no, first_txid, first_seq, last_txid, last_seq,
-      messages, remainder_ids, remainder_attempts, remainder_crashes, exhausted, settled_before, still_open, worker, tells_begun, lease_until, waits_until,
+      messages, remainder_ids, remainder_attempts, remainder_crashes, exhausted, settled_before, still_open, worker, reports_started, lease_until, waits_until,
       rate_until, expired
     )
     select %2$s, b.consumer_id, b.lane, b.batch_no + 1, {schema}.make_batch_id(nextval('{schema}.batch_seq_%1$s'), %1$s, %2$s),
@@ -168,7 +168,7 @@ begin
       join {schema}.batch_%1$s w on w.consumer_id = b.consumer_id and w.lane = b.lane and w.batch_no = b.window_batch_no
      where b.id = $1 and cardinality($2) > 0
     returning id
-  $sql$), of_queue, current_segment) into new_id using old_id, ids, attempts, crashes, worker, tells_begun, lease_until, waits_until;
+  $sql$), of_queue, current_segment) into new_id using old_id, ids, attempts, crashes, worker, reports_started, lease_until, waits_until;
   return new_id;
 end
 $$;
@@ -218,14 +218,14 @@ begin
     end if;
     exit when append_outcome(batch_id, state.last_n + 1, true, rest.ids || rest.leaving);
   end loop;
-  perform requeue(batch_id, given_among(given, rest.leaving));
+  perform requeue(batch_id, filter_requeued(given, rest.leaving));
   waits_until := clock_timestamp() + coalesce(rest.waits, '0');
   perform append_rest(batch_id, rest.ids, rest.attempts, rest.crashes, null, null, waits_until, waits_until);
   -- what stays and need not wait is for whoever comes
   if coalesce(rest.waits, '0') = '0' and rest.ids is not null then
     perform wake(batch_queue(batch_id));
   else
-    perform wake_for_room(batch_queue(batch_id));
+    perform wake_after_settle(batch_queue(batch_id));
   end if;
   return rest.given;
 end

@@ -49,15 +49,16 @@ begin
              )), E'\n' order by segment)
         from generate_series(0, segments - 1) as ring(segment)
     ),
-    'receive_window', receive_page(queue_id, lane, window_messages(queue_id, lane)),
-    'receive_late_and_window', receive_page(queue_id, lane, late_messages(queue_id, lane) || E'\nunion all\n' || window_messages(queue_id, lane)),
+    'return_window', return_messages(queue_id, lane, window_messages(queue_id, lane)),
+    'return_late_and_window', return_messages(queue_id, lane, late_messages(queue_id, lane) || E'\nunion all\n' || window_messages(queue_id, lane)),
+    'append_batch', append_batch(queue_id, lane),
     'count_expired', count_expired(queue_id, lane),
     'find_open_batch', case when settings.lane_by is null then find_open_batch(queue_id) else '' end
   );
   if by_part then
     holes := holes || jsonb_build_object(
       'segments', array(select generate_series(0, segments - 1))::text,
-      'receive_part', receive_page(queue_id, lane, (
+      'return_part', return_messages(queue_id, lane, (
         select render($sql$
           select m.*
             from (
@@ -67,7 +68,8 @@ begin
            limit max_messages + 1
         $sql$, jsonb_build_object('parts', string_agg(window_messages(queue_id, lane, segment), E'\nunion all\n' order by segment)))
           from generate_series(0, segments - 1) as ring(segment)
-      ), 'not part.more')
+      )),
+      'append_batch_of_part', append_batch(queue_id, lane, 'not part.more')
     );
   end if;
   if settings.lane_by is not null then
@@ -75,7 +77,7 @@ begin
   end if;
   perform write_queue_function(
     concat_ws('_', 'receive', queue_id),
-    'consumer text, worker text, max_messages int, lease interval, max_bytes int, tells_begun boolean',
+    'consumer text, worker text, max_messages int, lease interval, max_bytes int, reports_started boolean',
     render('setof {schema}.received_message'),
     $settings$
 set enable_seqscan = off
@@ -143,12 +145,12 @@ begin
   if consumer_mode = 'exclusive' then
     ${find_open_batch}
     if nothing_open is not true then
-      return query select * from {schema}.receive_open_batch(${queue}, of_consumer, worker, lease, tells_begun);
+      return query select * from {schema}.receive_open_batch(${queue}, of_consumer, worker, lease, reports_started);
       if found then
         return;
       end if;
       -- not when somebody is just finishing one
-      nothing_open := not exists (select from {schema}.open_batches(${queue}, of_consumer));
+      nothing_open := not {schema}.has_open_batches(${queue}, of_consumer);
     end if;
   end if;
   if has_limits then
@@ -239,11 +241,12 @@ return $lane$
       after_seq := position.last_seq;
     end if;$lane$ || case when by_part then receive_parts() else '' end || $lane$
     if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
-      ${receive_late_and_window}
+      ${return_late_and_window}
     else
       -- most windows have no late messages, and to start the scans for them is what costs
-      ${receive_window}
+      ${return_window}
     end if;
+    ${append_batch}
     ${count_expired}
   end loop;
 

@@ -80,7 +80,8 @@ return $parts$
         -- a segment younger than this function: this once, look into all
         exit when part.before is null or not part.part <@ ${segments:L}::int[];
         -- a segment that is not in the part is not even opened. The order across segments has to be made: a union is not read in order
-        ${receive_part}
+        ${return_part}
+        ${append_batch_of_part}
         from_txid := part.before;
       end loop;
       if part.before is null then

@@ -31,9 +31,9 @@ begin
 end
 $$;
 
--- Until when a queue has nothing for maintenance to do, in seconds since 1970; null: it has, or it takes a look to know. ring and places: as
+-- Until when a queue has nothing for maintenance to do, in seconds since 1970; null: it has, or it takes a look to know. ring and positions: as
 -- maintenance has seen them.
-create function idle_until(queue_id int, ring ring_segment[], places consumer_place[]) returns bigint
+create function idle_until(queue_id int, ring ring_segment[], positions consumer_position[]) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -49,10 +49,7 @@ begin
   if (select r.message_bytes + r.outcome_bytes = 0 from unnest(ring) as r where r.segment = current_segment) then
     return 4294967295;
   end if;
-  if not segment_is_received(queue_id, current_segment, null, places)
-     -- some first: where there are many, that answers
-     or exists (select from open_batches(queue_id, null, open_looked_at(), places)) or exists (select from open_batches(queue_id, places => places))
-  then
+  if not segment_is_received(queue_id, current_segment, null, positions) or has_open_batches(queue_id, positions => positions) then
     return null;
   end if;
   return floor(extract(epoch from clock_timestamp() + (select q.rotation_period from queue q where q.id = idle_until.queue_id) - pointer_age(pointer)));
@@ -60,13 +57,13 @@ end
 $$;
 
 -- Remembers that a queue rests, if it does. activity: what the sequences came to before maintenance looked.
-create function note_idle(queue_id int, activity bigint, ring ring_segment[], places consumer_place[]) returns void
+create function note_idle(queue_id int, activity bigint, ring ring_segment[], positions consumer_position[]) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  until constant bigint := idle_until(queue_id, ring, places);
+  until constant bigint := idle_until(queue_id, ring, positions);
 begin
   if until is not null then
     perform setval(relation(format('idle_%s', queue_id)), (least(until, 4294967295) << 31) | activity);

@@ -42,7 +42,7 @@ $$;
 
 -- Moves the pointer of a queue on, or truncates one segment. done: how many things. locks: the transaction now holds a lock for which
 -- receivers wait. The caller holds the lock "maintain" of the queue. What fails is noted, and stops nothing else.
-create function rotate_queue(queue_id int, ring ring_segment[], places consumer_place[], out done int, out locks boolean)
+create function rotate_queue(queue_id int, ring ring_segment[], positions consumer_position[], out done int, out locks boolean)
 language plpgsql
 volatile
 set search_path from current
@@ -52,7 +52,7 @@ begin
   locks := segment_count(queue_id) > cardinality(ring);
   if not locks and not is_backing_off(queue_id, 'truncate') then
     begin
-      locks := truncate_drained(queue_id, ring, places);
+      locks := truncate_drained(queue_id, ring, positions);
     exception
       when others then
         perform note_problem(rotate_queue.queue_id, 'truncate', sqlstate, sqlerrm);
@@ -71,16 +71,16 @@ set search_path from current
 as $$
 declare
   ring constant ring_segment[] := array(select ring_segments(queue_id));
-  places constant consumer_place[] := consumer_places(queue_id);
+  positions constant consumer_position[] := consumer_positions(queue_id);
   rotated record;
 begin
   perform notify_listeners(queue_id);
-  done := recover(queue_id, places);
-  rotated := rotate_queue(queue_id, ring, places);
+  done := recover(queue_id, positions);
+  rotated := rotate_queue(queue_id, ring, positions);
   done := done + rotated.done;
   locks := rotated.locks;
   if done = 0 then
-    perform note_idle(queue_id, activity, ring, places);
+    perform note_idle(queue_id, activity, ring, positions);
   end if;
 end
 $$;

@@ -68,8 +68,8 @@ begin
 end
 $$;
 
--- Every consumer, or the one that is named, has received every message in the segment; without a segment, in all. places: see open_batches.
-create function segment_is_received(queue_id int, segment int, consumer_id int default null, places consumer_place[] default null) returns boolean
+-- Every consumer, or the one that is named, has received every message in the segment; without a segment, in all. positions: see open_batches.
+create function segment_is_received(queue_id int, segment int, consumer_id int default null, positions consumer_position[] default null) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -102,7 +102,7 @@ begin
     'messages', concat_ws('_', 'message', queue_id, segment),
     'range_start', range_start('p', 'p.prev')
   ))
-    into received using coalesce(places, consumer_places(queue_id, consumer_id));
+    into received using coalesce(positions, consumer_positions(queue_id, consumer_id));
   return received;
 end
 $$;
@@ -235,7 +235,7 @@ begin
     when sqlstate 'PQ000' then
       return false;
   end;
-  perform carry_over(queue_id, segment);
+  perform copy_cursors(queue_id, segment);
   execute format(qualified('truncate only {schema}.message_%1$s_%2$s, only {schema}.batch_%1$s_%2$s, only {schema}.outcome_%1$s_%2$s'), queue_id, segment);
   return true;
 end
@@ -245,8 +245,8 @@ $$;
 -- pointer never moves to a segment that this very transaction truncates.
 --
 -- The oldest is looked at first: while a consumer has not received it, or retention keeps it, the same is true of all that came after it.
--- Then the others for a moment, in any order, so that each has its turn. ring and places: as maintenance has seen them, in this transaction.
-create function truncate_drained(queue_id int, ring ring_segment[], places consumer_place[]) returns boolean
+-- Then the others for a moment, in any order, so that each has its turn. ring and positions: as maintenance has seen them, in this transaction.
+create function truncate_drained(queue_id int, ring ring_segment[], positions consumer_position[]) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -266,7 +266,7 @@ begin
       ) f
      order by case when f.age > 1 then random() else -1 end
   loop
-    if segment_kept_until(queue_id, segment) is not null or not segment_is_received(queue_id, segment, null, places) then
+    if segment_kept_until(queue_id, segment) is not null or not segment_is_received(queue_id, segment, null, positions) then
       return false;
     end if;
     if truncate_segment(queue_id, segment) then

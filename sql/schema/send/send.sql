@@ -74,7 +74,8 @@ immutable
 return $insert$insert into {schema}.message_${queue}_${segment} (${columns}seq, id, type, payload, headers)
 values (${values}message_id, message_id, type_name, payload, headers);$insert$;
 
--- Writes send_<queue id>: inserts one message into the segment that the pointer names and returns its id.
+-- Writes send_<queue id>: inserts one message into the segment that the pointer names and returns its id. With a dedupe key that another message
+-- has, it returns that one's, negative if marked says so.
 create function generate_send(queue_id int) returns void
 language plpgsql
 set search_path from current
@@ -84,7 +85,7 @@ declare
   own constant jsonb := send_template_values(queue_id, of_batch => false);
 begin
   select * into settings from queue q where q.id = queue_id;
-  perform write_queue_function(concat_ws('_', 'send', queue_id), 'type_name text, payload text, options jsonb', 'bigint', '', render($body$
+  perform write_queue_function(concat_ws('_', 'send', queue_id), 'type_name text, payload text, options jsonb, marked boolean', 'bigint', '', render($body$
 declare
   message_id constant bigint := nextval('{schema}.message_seq_${queue}');
   first_id bigint;
@@ -109,7 +110,7 @@ begin
     if options ? 'dedupe_key' then
       first_id := {schema}.claim_key(${queue_uid}, options, message_id);
       if first_id is not null then
-        return first_id;
+        return case when marked then -first_id else first_id end;
       end if;
     end if;
     if due_at > clock_timestamp() then

@@ -6,7 +6,7 @@ return $insert$insert into {schema}.message_${queue}_${segment} (${columns}seq, 
 select ${values}m.id, m.id, type_name, m.payload, m.headers from unnest(ids, payloads, headers${keys}) as m(id, payload, headers${key});$insert$;
 
 -- Writes send_batch_<queue id>: inserts many messages in one statement and returns their ids in the order of the payloads. With dedupe_keys those
--- whose key has been used are left out, and answered with the id of the first.
+-- whose key has been used are left out, and answered with the id of the first, negative if marked says so.
 create function generate_send_batch(queue_id int) returns void
 language plpgsql
 set search_path from current
@@ -17,9 +17,10 @@ declare
 begin
   select * into settings from queue q where q.id = queue_id;
   perform write_queue_function(
-    concat_ws('_', 'send_batch', queue_id), 'type_name text, payloads text[], headers jsonb[], options jsonb', 'bigint[]', 'set jit = off', render($body$
+    concat_ws('_', 'send_batch', queue_id), 'type_name text, payloads text[], headers jsonb[], options jsonb, marked boolean', 'bigint[]', 'set jit = off', render($body$
 declare
   ids bigint[];
+  claimed bigint[];
   answers bigint[];
   bytes int;
   due_at timestamptz;
@@ -40,11 +41,15 @@ begin
     due_at := {schema}.send_due_at(options);
     ${read_options}
     if options ? 'dedupe_keys' then
-      answers := {schema}.claim_keys(${queue_uid}, options, ids);
+      claimed := {schema}.claim_keys(${queue_uid}, options, ids);
+      answers := claimed;
+      if marked then
+        answers := array(select case when m.claimed = m.id then m.id else -m.claimed end from unnest(ids, claimed) with ordinality as m(id, claimed, n) order by m.n);
+      end if;
       select array_agg(m.id order by m.n), array_agg(m.payload order by m.n), array_agg(m.headers order by m.n)${keys_in_order}
         into ids, payloads, headers${keys}
-        from unnest(ids, answers, payloads, headers${keys}) with ordinality as m(id, answer, payload, headers${key}, n)
-       where m.answer = m.id;
+        from unnest(ids, claimed, payloads, headers${keys}) with ordinality as m(id, claimed, payload, headers${key}, n)
+       where m.claimed = m.id;
       if ids is null then
         return coalesce(answers, '{}');
       end if;

@@ -24,3 +24,39 @@ return send_batch(queue_name, 'default', payloads, null);
 create function send_batch(queue_name text, payloads jsonb[]) returns bigint[]
 language sql
 return send_batch(queue_name, 'default', payloads::text[], null);
+
+-- Sends one message, and says whether it did: deduplicated, another one has its dedupe key, and the id is that one's.
+create function send_deduplicated(
+  queue_name text, type_name text, payload text, options jsonb default null, caller caller default current_user
+) returns sent
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  answer bigint;
+begin
+  execute format(qualified('select {schema}.send_%s($1, $2, $3, true)'), sendable_queue(caller, queue_name))
+    into answer using type_name, payload, options;
+  return (abs(answer), answer < 0)::sent;
+end
+$$;
+
+-- The same of many, in the order of the payloads.
+create function send_batch_deduplicated(
+  queue_name text, type_name text, payloads text[], headers jsonb[] default null, options jsonb default null, caller caller default current_user
+) returns setof sent
+language plpgsql
+volatile
+security definer
+set search_path from current
+as $$
+declare
+  answers bigint[];
+begin
+  execute format(qualified('select {schema}.send_batch_%s($1, $2, $3, $4, true)'), sendable_queue(caller, queue_name))
+    into answers using type_name, payloads, headers, options;
+  return query select abs(a.id), a.id < 0 from unnest(answers) with ordinality as a(id, n) order by a.n;
+end
+$$;

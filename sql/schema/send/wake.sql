@@ -57,14 +57,14 @@ volatile
 set search_path from current
 as $$
 begin
-  if somebody_sleeps(queue_id) then
+  if has_idle_worker(queue_id) then
     perform notify_workers(queue_id);
   end if;
 end
 $$;
 
 -- Whether a worker of the queue sleeps and is to be woken.
-create function somebody_sleeps(queue_id int) returns boolean
+create function has_idle_worker(queue_id int) returns boolean
 language plpgsql
 volatile
 set search_path from current
@@ -102,7 +102,7 @@ as $$
 declare
   of_queue constant int := receivable_queue(caller, queue);
   written constant regclass[] := array[relation(format('message_%s', of_queue))]
-    || case when settling_makes_room(of_queue) then array[relation(format('outcome_%s', of_queue))] end;
+    || case when limits_in_flight(of_queue) then array[relation(format('outcome_%s', of_queue))] end;
 begin
   return exists (
     select from pg_locks l

@@ -1,13 +1,13 @@
 -- What a lost lease says of the messages in it: one of them may have ended its process, the others were beside it.
 --
 -- Nobody knows which, and to write each begin would cost a row a message. So the first time all come back as they were, as suspects: crashes is
--- no longer null. Suspects alone are begun with a mark, an outcome that settles nothing, which the worker writes before it calls the handler:
--- alone, when nothing else is being handled in its process. A batch that is lost then says which message had begun:
---   no mark     it was not begun: as it was
+-- no longer null. Suspects alone are started with a mark, an outcome that settles nothing, which the worker writes before it calls the handler:
+-- alone, when nothing else is being handled in its process. A batch that is lost then says which message had started:
+--   no mark     it was not started: as it was
 --   the latest mark is its, and says alone: one crash further, and a dead letter when these are as many as the queue's max_crashes
 --   another mark: one crash further. It may have been another's fault, so it is no dead letter
 -- A worker that begins others beside a suspect that takes long writes a second mark, which is not alone, before it does.
--- A handler that comes to an end clears its message of suspicion. Whoever receives without tells_begun writes no marks: what its batches leave
+-- A handler that comes to an end clears its message of suspicion. Whoever receives without reports_started writes no marks: what its batches leave
 -- is tried again, one attempt further.
 
 create function lost_messages(batch_id bigint, settled bigint[]) returns requeued[]
@@ -18,17 +18,17 @@ set enable_seqscan = off
 as $$
 declare
   max_crashes constant int := (select q.max_crashes from queue q where q.id = batch_queue(batch_id));
-  tells boolean;
-  begun bigint[];
+  reports boolean;
+  started bigint[];
   culprit bigint;
 begin
   execute format(qualified($sql$
-    select coalesce(b.tells_begun, false),
-           array(select o.begun from {schema}.outcome_%1$s_%2$s o where o.batch_id = b.id and o.begun is not null),
-           (select case when o.alone then o.begun end from {schema}.outcome_%1$s_%2$s o where o.batch_id = b.id and o.begun is not null order by o.n desc limit 1)
+    select coalesce(b.reports_started, false),
+           array(select o.started from {schema}.outcome_%1$s_%2$s o where o.batch_id = b.id and o.started is not null),
+           (select case when o.alone then o.started end from {schema}.outcome_%1$s_%2$s o where o.batch_id = b.id and o.started is not null order by o.n desc limit 1)
       from {schema}.batch_%1$s_%2$s b
      where b.id = $1
-  $sql$), batch_queue(batch_id), batch_segment(batch_id)) into tells, begun, culprit using batch_id;
+  $sql$), batch_queue(batch_id), batch_segment(batch_id)) into reports, started, culprit using batch_id;
   return array(
     select row(
              m.message_id, m.how, '0',
@@ -40,9 +40,9 @@ begin
       from (
         select m.message_id, coalesce(m.crashes, 0) as crashes,
                case
-                 when not tells then 'retry'
+                 when not reports then 'retry'
                  when m.message_id = culprit and coalesce(m.crashes, 0) + 1 >= max_crashes then 'bury'
-                 when m.message_id in (select unnest(begun)) then 'crashed'
+                 when m.message_id in (select unnest(started)) then 'crashed'
                  else 'lost'
                end as how
           from batch_messages(batch_id) m
@@ -54,7 +54,7 @@ $$;
 
 -- Says that the handler of a message begins, before it does, or goes on beside others. 1 said; 0 with a warning: the batch is unknown or finished,
 -- or its lease was taken away, and the handler must not begin. Errors: PQ003 the message is not in the batch.
-create function tell_begun(batch_id bigint, message_id bigint, alone boolean, caller caller default current_user) returns int
+create function report_started(batch_id bigint, message_id bigint, alone boolean, caller caller default current_user) returns int
 language plpgsql
 volatile
 security definer

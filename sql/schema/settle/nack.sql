@@ -19,9 +19,9 @@ begin
 end
 $$;
 
--- Gives some messages of a batch back, all the same way: see requeued. Returns how many; those that were settled before are left alone. Null: the
+-- Requeues some messages of a batch, all the same way: see requeued. Returns how many; those that were settled before are left alone. Null: the
 -- batch is unknown, finished, or its lease was taken away.
-create function give_some_back(batch_id bigint, message_ids bigint[], how text, wait interval, reason text, stays_open boolean default false) returns int
+create function requeue_messages(batch_id bigint, message_ids bigint[], how text, wait interval, reason text, stays_open boolean default false) returns int
 language plpgsql
 volatile
 set search_path from current
@@ -47,13 +47,13 @@ end
 $$;
 
 -- The same, with 0 and a warning instead of null.
-create function give_some_back_or_warn(batch_id bigint, message_ids bigint[], how text, wait interval, reason text) returns int
+create function requeue_or_warn(batch_id bigint, message_ids bigint[], how text, wait interval, reason text) returns int
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  given constant int := give_some_back(batch_id, message_ids, how, wait, reason);
+  given constant int := requeue_messages(batch_id, message_ids, how, wait, reason);
 begin
   if given is null then
     perform warn_not_settled(batch_id);
@@ -76,7 +76,7 @@ as $$
 begin
   perform require_receive(caller, batch_queue(batch_id));
   perform check_wait('retry_after', array[retry_after]);
-  return give_some_back_or_warn(batch_id, message_ids, 'retry', retry_after, reason);
+  return requeue_or_warn(batch_id, message_ids, 'retry', retry_after, reason);
 end
 $$;
 
@@ -95,7 +95,7 @@ declare
 begin
   perform require_receive(caller, batch_queue(batch_id));
   perform check_wait('retry_after', array[retry_after]);
-  given := give_some_back(batch_id, array[(msg).msg_id], 'retry', retry_after, reason, stays_open => true);
+  given := requeue_messages(batch_id, array[(msg).msg_id], 'retry', retry_after, reason, stays_open => true);
   if given is null then
     raise exception using
       errcode = 'PQ003',
@@ -118,7 +118,7 @@ as $$
 begin
   perform require_receive(caller, batch_queue(batch_id));
   perform check_wait('snooze_after', array[snooze_after]);
-  return give_some_back_or_warn(batch_id, message_ids, 'snooze', snooze_after, null);
+  return requeue_or_warn(batch_id, message_ids, 'snooze', snooze_after, null);
 end
 $$;
 
@@ -132,6 +132,6 @@ set search_path from current
 as $$
 begin
   perform require_receive(caller, batch_queue(batch_id));
-  return give_some_back_or_warn(batch_id, message_ids, 'bury', null, reason);
+  return requeue_or_warn(batch_id, message_ids, 'bury', null, reason);
 end
 $$;

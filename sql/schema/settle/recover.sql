@@ -3,7 +3,7 @@
 -- worker's session is over. Each call looks at some 1,000 open batches of a cursor, and stops after a quarter of a second: the rest is for the next. Batches of exclusive and ordered
 -- consumers stay in their place; for them, workers are woken: see receive/exclusive.sql and receive/ordered.sql.
 
-create function recover(queue_id int, places consumer_place[] default null) returns int
+create function recover(queue_id int, positions consumer_position[] default null) returns int
 language plpgsql
 volatile
 set search_path from current
@@ -16,7 +16,7 @@ begin
   for batch in
     with open as materialized (
       select b.*
-        from open_batches(queue_id, null, open_looked_at(), places) b
+        from open_batches(queue_id, null, open_looked_at(), positions) b
         join consumer c on c.id = b.consumer_id
        where c.mode = 'shared'
     ),
@@ -37,7 +37,7 @@ begin
     return recovered;
   end if;
   if exists (select from consumer c where c.queue_id = recover.queue_id and c.mode <> 'shared') and exists (
-    select from open_batches(queue_id, null, open_looked_at(), places) b
+    select from open_batches(queue_id, null, open_looked_at(), positions) b
       join consumer c on c.id = b.consumer_id and not c.paused
      where c.mode <> 'shared' and can_be_taken_over(b.worker, b.lease_until, b.waits_until)
   ) then

@@ -5,7 +5,7 @@
 create type requeued as (
   message_id bigint,
   -- retry: tried again, one attempt further, a dead letter when its attempts are used up; snooze: comes later, at the same attempt;
-  -- release: comes at once, at the same attempt; lost, crashed: the same, and one process further if it is its first or had begun;
+  -- release: comes at once, at the same attempt; lost, crashed: the same, and one process further if it is its first or had started;
   -- bury: a dead letter now
   how text,
   -- of retry and snooze: how long until it comes again
@@ -97,7 +97,7 @@ set search_path from current
 return array(select row(m, how, wait, reason)::requeued from (select distinct unnest(message_ids)) as one(m));
 
 -- Those of a list that name one of these messages.
-create function given_among(given requeued[], message_ids bigint[]) returns requeued[]
+create function filter_requeued(given requeued[], message_ids bigint[]) returns requeued[]
 language sql
 immutable
 set search_path from current

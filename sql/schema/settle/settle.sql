@@ -34,7 +34,7 @@ $$;
 -- Appends an outcome. False: somebody else was faster, read the state again. The batch is looked for once more: while this waited for a
 -- truncation, it may have been taken away and be gone, and with it the outcome that would have been in the way.
 create function append_outcome(
-  batch_id bigint, n int, final boolean, message_ids bigint[], begun bigint default null, alone boolean default null
+  batch_id bigint, n int, final boolean, message_ids bigint[], started bigint default null, alone boolean default null
 ) returns boolean
 language plpgsql
 volatile
@@ -45,10 +45,10 @@ declare
   inserted int;
 begin
   execute format(qualified($sql$
-    insert into {schema}.outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids, begun, alone)
+    insert into {schema}.outcome_%1$s_%2$s (segment, batch_id, n, final, message_ids, started, alone)
     select %2$s, b.id, $2, $3, $4, $5, $6 from {schema}.batch_%1$s_%2$s b where b.id = $1 for no key update
     on conflict do nothing
-  $sql$), batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids, begun, alone;
+  $sql$), batch_queue(batch_id), batch_segment(batch_id)) using batch_id, n, final, message_ids, started, alone;
   get diagnostics inserted = row_count;
   return inserted = 1;
 end
@@ -56,28 +56,28 @@ $$;
 
 -- Whether what is settled may let somebody receive who could not: a consumer of the queue may have only so many messages in flight, or one
 -- batch at a time. Whoever sleeps is then woken. The usual ack has this written into it, or not.
-create function settling_makes_room(queue_id int) returns boolean
+create function limits_in_flight(queue_id int) returns boolean
 language sql
 stable
 set search_path from current
 begin atomic
   select exists (
-    select from consumer c where c.queue_id = settling_makes_room.queue_id and (c.max_in_flight is not null or c.mode <> 'shared')
+    select from consumer c where c.queue_id = limits_in_flight.queue_id and (c.max_in_flight is not null or c.mode <> 'shared')
   );
 end;
 
 -- Wakes whoever sleeps, if there is room now and something for it. A worker may have looked between the outcome and its commit: so a transaction
 -- that has settled something and is open counts for has_open_senders as one that has sent.
-create function wake_for_room(queue_id int) returns void
+create function wake_after_settle(queue_id int) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
 begin
-  if settling_makes_room(queue_id) and somebody_sleeps(queue_id) and exists (
+  if limits_in_flight(queue_id) and has_idle_worker(queue_id) and exists (
     select from consumer c
-     where c.queue_id = wake_for_room.queue_id and not c.paused
-       and (c.max_in_flight is not null or (c.mode <> 'shared' and not segment_is_received(wake_for_room.queue_id, null, c.id)))
+     where c.queue_id = wake_after_settle.queue_id and not c.paused
+       and (c.max_in_flight is not null or (c.mode <> 'shared' and not segment_is_received(wake_after_settle.queue_id, null, c.id)))
   ) then
     perform notify_workers(queue_id);
   end if;
@@ -106,7 +106,7 @@ begin
     end if;
     if append_outcome(batch_id, state.last_n + 1,
          final or (not stays_open and cardinality(state.settled) + cardinality(fresh) = state.messages), fresh) then
-      perform wake_for_room(batch_queue(batch_id));
+      perform wake_after_settle(batch_queue(batch_id));
       return fresh;
     end if;
   end loop;
@@ -178,7 +178,7 @@ end
       $sql$, jsonb_build_object('queue', queue_id, 'segment', segment)), E'\n' order by segment)
         from generate_series(0, segment_count(queue_id) - 1) as ring(segment)
     ),
-    'wake', case when settling_makes_room(queue_id) then wake_statement(queue_id, 'wake_for_room') else '' end
+    'wake', case when limits_in_flight(queue_id) then wake_statement(queue_id, 'wake_after_settle') else '' end
   )));
 end
 $generate$;

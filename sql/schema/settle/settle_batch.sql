@@ -123,7 +123,7 @@ declare
   fresh constant bigint[] := settle_messages(batch_id, array(select g.message_id from unnest(given) as g), true);
 begin
   if fresh is not null then
-    perform requeue(batch_id, given_among(given, fresh));
+    perform requeue(batch_id, filter_requeued(given, fresh));
   end if;
   return fresh is not null;
 end
@@ -144,7 +144,7 @@ begin
   end if;
   fresh := settle_messages(batch_id, array(select m.message_id from batch_messages(batch_id) m where m.message_id not in (select unnest(released))), false);
   if cardinality(fresh) > 0 then
-    perform requeue(batch_id, given_among(given, fresh));
+    perform requeue(batch_id, filter_requeued(given, fresh));
   end if;
   perform wake(batch_queue(batch_id));
   return fresh is not null;

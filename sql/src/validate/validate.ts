@@ -30,7 +30,7 @@ export interface ValidateOptions extends SchemaOptions {
 const dispatchers: ReadonlySet<string> = new Set([
   "function send(queue_name text, type_name text, payload text, options jsonb)",
   "function send_batch(queue_name text, type_name text, payloads text[], headers jsonb[], options jsonb)",
-  "function receive_messages(queue text, consumer text, worker text, max_messages integer, lease interval, max_bytes integer, tells_begun boolean)",
+  "function receive_messages(queue text, consumer text, worker text, max_messages integer, lease interval, max_bytes integer, reports_started boolean)",
   "function ack(batch_id bigint)",
 ]);
 

@@ -2,9 +2,10 @@ import { spawnSync } from "node:child_process";
 import { appendFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { install, packagedRelease, type Release, schemaVersion, statementsOf, validate } from "@pgque/sql";
+import { install, packagedRelease, type Release, schemaVersion, validate } from "@pgque/sql";
 import * as fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
+import { statementsOf } from "../../../scripts/statements.ts";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { nextRelease } from "../../../test/support/next-release.ts";
 

@@ -40,7 +40,14 @@ for (const kind of Object.keys(kinds)) {
   test(`the functions of a queue with ${kind} are those of sql/rendered/${kind}`, async () => {
     const functions = await functionsOf(kind);
     const named = Object.keys(functions);
-    expect(named).toEqual(["ack", ...(kind === "partitions" ? ["lane_of"] : []), "receive", "send", "send_batch"]);
+    expect(named).toEqual([
+      "ack",
+      "consumer_status",
+      ...(kind === "partitions" ? ["lane_of"] : []),
+      "receive",
+      "send",
+      "send_batch",
+    ]);
     for (const [name, definition] of Object.entries(functions))
       await expect(`${definition.trimEnd()};\n`).toMatchFileSnapshot(`../../rendered/${kind}/${name}.sql`);
   });

@@ -108,7 +108,7 @@ test("default privileges give nobody a right to what is installed, or made for a
   for (const call of [
     "select fresh.version()",
     "select fresh.send('q', 'x')",
-    "select fresh.send_1('t', 'x', null)",
+    "select fresh.send_1('t', 'x', null, false)",
     "select * from fresh.message_1_0",
     "create function fresh.mine() returns int language sql return 1",
   ])

@@ -108,7 +108,7 @@ test("the functions that are generated name nothing without its schema, and thos
         and not coalesce('search_path=pgque, pg_temp' = any (p.proconfig), false)
       order by 1`,
   );
-  expect(rows.filter(({ prosecdef }) => prosecdef)).toHaveLength(12);
+  expect(rows.filter(({ prosecdef }) => prosecdef)).toHaveLength(15);
   for (const { name, prosrc, prosecdef, proconfig } of rows) {
     expect(unqualified(prosrc, String.raw`\d+(?:_\d+)?`), name).toEqual([]);
     if (prosecdef) expect(proconfig, name).toContain("search_path=pg_catalog, pg_temp");

@@ -56,12 +56,14 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "send('q', 't', 'x')",
     "send('q', 't', '{}'::jsonb)",
     "send('q', 't', 'x', '{\"delay\": 60}')",
-    "send_1('t', 'x', null)",
+    "send_1('t', 'x', null, false)",
     "send_batch('q', '{x}'::text[])",
     "send_batch('q', array['{}'::jsonb])",
     "send_batch('q', 't', '{x}'::text[])",
     "send_batch('q', 't', array['{}'::jsonb])",
-    "send_batch_1('t', '{x}', null, null)",
+    "send_batch_1('t', '{x}', null, null, false)",
+    "send_deduplicated('q', 't', 'x')",
+    "send_batch_deduplicated('q', 't', '{x}')",
     "insert_event('q', 't', 'x')",
   ],
   [
@@ -83,7 +85,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "nack(:batch, row(1, :batch, null, null, null, null, null, null, null, null)::pgque.message)",
     "event_retry(:batch, 1, 60)",
     "settle(:batch)",
-    "tell_begun(:batch, 1, true)",
+    "report_started(:batch, 1, true)",
     "settle(:batch, retry_ids => '{1}', retry_after => '{1 s}')",
     "settle(:batch, snooze_ids => '{1}', snooze_after => '{1 s}', dead_ids => '{2}')",
     "snooze(:batch, '{1}', '1 s')",
@@ -121,7 +123,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     // no queue has this number: nothing to protect
     "ack(0)",
     "settle(0)",
-    "tell_begun(0, 1, true)",
+    "report_started(0, 1, true)",
   ],
   [["pgque_viewer", ...users], "option_differences('q', '{\"max_retries\": 1}')"],
   [["pgque_viewer", ...receivers], "option_differences('q', '{\"rate_limit\": 1}', 'c')"],
@@ -195,7 +197,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "grow_ring(1, 3)",
     "truncate_all(1)",
     "batch_messages(:batch)",
-    "give_some_back(:batch, '{1}', 'bury', null, null)",
+    "requeue_messages(:batch, '{1}', 'bury', null, null)",
   ],
 ];
 

@@ -115,12 +115,12 @@ describe("Maintenance", () => {
     await maintain(a);
     const { rows } = await a.query(
       `select funcname, calls::int from pg_stat_xact_user_functions
-        where schemaname = 'pgque' and funcname in ('cursors', 'consumer_places', 'ring_segments', 'segment_bytes', 'segment_is_received')
+        where schemaname = 'pgque' and funcname in ('cursors', 'consumer_positions', 'ring_segments', 'segment_bytes', 'segment_is_received')
         order by funcname`,
     );
     await a.query("commit");
     expect(rows).toEqual([
-      { funcname: "consumer_places", calls: 1 },
+      { funcname: "consumer_positions", calls: 1 },
       { funcname: "ring_segments", calls: 1 },
       { funcname: "segment_is_received", calls: 1 },
     ]);

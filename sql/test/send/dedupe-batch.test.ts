@@ -32,6 +32,18 @@ async function sendKeys(client: pg.Client, ...[keys, more, payloads]: Parameters
 describe("Of the messages with one key the first is sent, the others are answered with its id", () => {
   beforeEach(() => makeQueue(a));
 
+  test("and send_batch_deduplicated says which", async () => {
+    await a.query(`select pgque.send('q', 't', 'k alone', '{"dedupe_key": "k"}')`);
+    const say = "select id, deduplicated from pgque.send_batch_deduplicated('q', 't', $1::text[], $2::jsonb[], $3)";
+    const sent = async (keys: Keys) => (await a.query(say, values(keys))).rows;
+    const rows = await sent(["k", "l", null, "m", "l"]);
+    expect(rows.map((row) => row.deduplicated)).toEqual([true, false, false, false, true]);
+    expect(rows[4].id).toBe(rows[1].id);
+    expect((await sent(["k", "l"])).map((row) => row.deduplicated)).toEqual([true, true]);
+    expect(await sent([])).toEqual([]);
+    expect((await a.query("select * from pgque.send_batch_deduplicated('q', 't', '{x,y}')")).rows).toHaveLength(2);
+  });
+
   test("whether it was sent before, alone or in a batch, or in the same one", async () => {
     const { rows } = await a.query(`select pgque.send('q', 't', 'k alone', '{"dedupe_key": "k"}') as k`);
     const first = await sendKeys(a, ["k", "l", null, "m", "l", null, "l"]);

@@ -40,6 +40,23 @@ test("of the messages with one key the first is sent, the others are answered wi
   expect(await updatesAndDeletes(a)).toEqual([]);
 });
 
+test("send_deduplicated says whether the message was sent", async () => {
+  const say = "select id, deduplicated from pgque.send_deduplicated('q', 't', $1, $2)";
+  const sent = async (client: pg.Client, payload: string, options: object | null) =>
+    (await client.query(say, [payload, options])).rows[0];
+  const first = await sent(a, "first", { dedupe_key: "k" });
+  expect(first).toEqual({ id: expect.stringMatching(/^\d+$/), deduplicated: false });
+  expect(await sent(b, "second", { dedupe_key: "k" })).toEqual({ id: first.id, deduplicated: true });
+  expect(await sent(b, "no key", null)).toMatchObject({ deduplicated: false });
+  // the look waits for the first of two that send at once, whose id may be the higher one
+  await a.query("begin");
+  const open = await sent(a, "open", { dedupe_key: "l" });
+  const waiting = await blocked(observer, b, say, ["waits", { dedupe_key: "l" }]);
+  await a.query("commit");
+  expect((await waiting.result).rows).toEqual([{ id: open.id, deduplicated: true }]);
+  expect(await drain(a)).toEqual(["first", "no key", "open"]);
+});
+
 test("a key counts for a queue, is any text, and is forgotten when its time to live is over", async () => {
   await a.query("select pgque.create_queue('other')");
   const key = `Zürich '; drop table x; -- ${"订".repeat(300)}`;

@@ -21,11 +21,11 @@ interface Taken {
 }
 
 /** A receive whose lease has ended when the next statement looks. */
-async function take(tellsBegun = true, max = 10): Promise<Taken> {
+async function take(reportsStarted = true, max = 10): Promise<Taken> {
   await maintain(a);
   const { rows } = await a.query(
-    "select * from pgque.receive_messages('q', 'c', 'w', max_messages => $1, lease => '1 ms', tells_begun => $2)",
-    [max, tellsBegun],
+    "select * from pgque.receive_messages('q', 'c', 'w', max_messages => $1, lease => '1 ms', reports_started => $2)",
+    [max, reportsStarted],
   );
   await a.query("select pg_sleep(0.002)");
   return {
@@ -35,8 +35,8 @@ async function take(tellsBegun = true, max = 10): Promise<Taken> {
   };
 }
 
-async function begun(got: Taken, at: number, alone: boolean): Promise<number> {
-  const { rows } = await a.query("select pgque.tell_begun($1, $2, $3) as said", [got.batch, got.ids[at], alone]);
+async function started(got: Taken, at: number, alone: boolean): Promise<number> {
+  const { rows } = await a.query("select pgque.report_started($1, $2, $3) as said", [got.batch, got.ids[at], alone]);
   return rows[0].said;
 }
 
@@ -52,7 +52,7 @@ describe.each(["shared", "ordered", "exclusive"])("Of a lost batch of a consumer
     await sendWith(a, { key: "k" }, "one", "two", "three");
   });
 
-  test("all come again as they were, as suspects, and nothing else when nobody says which had begun", async () => {
+  test("all come again as they were, as suspects, and nothing else when nobody says which had started", async () => {
     expect((await take()).found).toEqual([
       ["one", 1, null],
       ["two", 1, null],
@@ -67,10 +67,10 @@ describe.each(["shared", "ordered", "exclusive"])("Of a lost batch of a consumer
     expect(await letters()).toEqual([]);
   });
 
-  test("the one that had begun alone is a dead letter when its crashes are used up, and the others are as they were", async () => {
+  test("the one that had started alone is a dead letter when its crashes are used up, and the others are as they were", async () => {
     await take();
     const second = await take();
-    expect(await begun(second, 1, true)).toBe(1);
+    expect(await started(second, 1, true)).toBe(1);
     const third = await take();
     expect(third.found).toEqual([
       ["one", 1, 1],
@@ -81,13 +81,13 @@ describe.each(["shared", "ordered", "exclusive"])("Of a lost batch of a consumer
     ]);
   });
 
-  test("one that had begun beside others is no dead letter, however often", async () => {
+  test("one that had started beside others is no dead letter, however often", async () => {
     await take();
     for (let lost = 1; lost < 5; lost += 1) {
       const got = await take();
       expect(got.found[0]).toEqual(["one", 1, lost]);
-      await begun(got, 0, true);
-      await begun(got, 0, false);
+      await started(got, 0, true);
+      await started(got, 0, false);
     }
     expect(await letters()).toEqual([]);
   });
@@ -95,15 +95,15 @@ describe.each(["shared", "ordered", "exclusive"])("Of a lost batch of a consumer
   test("one whose end is settled is not blamed, and a finished batch takes no mark", async () => {
     await take();
     const got = await take();
-    await begun(got, 0, true);
+    await started(got, 0, true);
     await a.query("select pgque.ack($1, $2::bigint[])", [got.batch, got.ids.slice(0, 1)]);
-    expect(await begun(got, 0, true)).toBe(0);
+    expect(await started(got, 0, true)).toBe(0);
     const rest = await take();
     expect(rest.found).toEqual([
       ["two", 1, 1],
       ["three", 1, 1],
     ]);
-    expect(await begun(got, 1, true)).toBe(0);
+    expect(await started(got, 1, true)).toBe(0);
     await ack(a, rest.batch);
     expect(await letters()).toEqual([]);
   });
@@ -142,8 +142,12 @@ test("a mark is refused for a message of another batch, and for nothing", async 
   await subscribe(a, { mode: "shared" });
   await sendWith(a, {}, "one");
   const { batch, ids } = await take();
-  await expect(a.query("select pgque.tell_begun($1, $2, true)", [batch, Number(ids[0]) + 1])).rejects.toMatchObject({
-    code: "PQ003",
+  await expect(a.query("select pgque.report_started($1, $2, true)", [batch, Number(ids[0]) + 1])).rejects.toMatchObject(
+    {
+      code: "PQ003",
+    },
+  );
+  await expect(a.query("select pgque.report_started($1, null, true)", [batch])).rejects.toMatchObject({
+    code: "PQ004",
   });
-  await expect(a.query("select pgque.tell_begun($1, null, true)", [batch])).rejects.toMatchObject({ code: "PQ004" });
 });

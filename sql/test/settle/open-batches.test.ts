@@ -125,7 +125,7 @@ describe("150 open batches with 20,000 finished ones behind them", () => {
       recover: await buffersOf(a, "select pgque.recover(1)"),
       rest: await buffersOf(
         a,
-        "select pgque.idle_until(1, array(select pgque.ring_segments(1)), pgque.consumer_places(1))",
+        "select pgque.idle_until(1, array(select pgque.ring_segments(1)), pgque.consumer_positions(1))",
       ),
       segment: await buffersOf(a, "select pgque.segment_is_settled(1, 1)"),
       receive: await limited(async () => (await buffersOfReceive(a, 1)).buffers),

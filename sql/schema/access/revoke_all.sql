@@ -1,7 +1,7 @@
 -- Takes every privilege on relations, functions and types of these names from everybody but their owner. For what has just been created:
 -- default privileges (ALTER DEFAULT PRIVILEGES) may have given others some, and give PUBLIC EXECUTE and USAGE unless they say otherwise.
 -- Of functions those in of_routines alone; null: all of these names.
-create function withhold(names text[], of_routines regprocedure[] default null) returns void
+create function revoke_all(names text[], of_routines regprocedure[] default null) returns void
 language plpgsql
 volatile
 set search_path from current

@@ -1,7 +1,7 @@
 -- Copies the cursors that still lie in a segment into the current one, and the watermarks of more than a hundred open batches.
 -- The caller holds ACCESS EXCLUSIVE on the segment. The cursors' advisory locks are not taken: a receive whose cursor lies
 -- here holds ACCESS SHARE on it from before its first look, so none is under way, and taking them here would deadlock.
-create function carry_over(queue_id int, segment int) returns void
+create function copy_cursors(queue_id int, segment int) returns void
 language plpgsql
 volatile
 set search_path from current
