@@ -14,6 +14,8 @@ export default defineConfig({
     maxWorkers: 3,
     retry: retries,
     reporters: retries > 0 ? ["default", "test/support/flaky-reporter.ts"] : ["default"],
+    // what was built runs as Node runs it, CommonJS included: vitest would read it as ESM, for it is in no node_modules
+    server: { deps: { external: [/\/dist\//] } },
     globalSetup: ["test/support/server.ts"],
     testTimeout: 60_000,
     hookTimeout: 60_000,

@@ -19,7 +19,7 @@ const stamp = path.join(root, "node_modules", ".installed-lockfile");
 /** What decides whether an install is due. */
 function fingerprint() {
   const hash = createHash("sha256");
-  const packages = ["sql", "bench", "packages/cli", "packages/client", "packages/postgres", "packages/worker"];
+  const packages = Object.values(JSON.parse(readFileSync(path.join(root, "release.json"), "utf8")).packages);
   const files = [
     "pnpm-lock.yaml",
     "pnpm-workspace.yaml",

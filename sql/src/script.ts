@@ -31,12 +31,12 @@ ${listRoutines}`;
 export function queueMigration(quoted: string, migration: Migration, queueId?: number): string {
   const { number, queueSql } = migration;
   const filter = queueId === undefined ? "" : ` and id = ${queueId}`;
-  return `${patient(quoted)}${ofQueues(number, queueSql, filter)}${withholdCreated}`;
+  return `${patient(quoted)}${ofQueues(number, queueSql, filter)}${revokeCreated}`;
 }
 
 /** Runs the part of a migration that belongs to no queue. */
 export function preparation(quoted: string, { number, sql }: Migration): string {
-  return `${patient(quoted)}${sql}\n${withholdCreated}${withholdTypes}update meta set prepared = ${number};\n`;
+  return `${patient(quoted)}${sql}\n${revokeCreated}${revokeTypes}update meta set prepared = ${number};\n`;
 }
 
 /**
@@ -51,7 +51,7 @@ export function replacement(quoted: string, release: Release, pending: readonly 
 ${pending.map(({ functionsSql }) => functionsSql).join("\n")}
 ${run("routine")}
 select generate_dispatchers();
-${dropDisappeared}${withholdCreated}${withholdTypes}${listRoutines}
+${dropDisappeared}${revokeCreated}${revokeTypes}${listRoutines}
 ${run("setting")}
 select generate_functions(id) from queue;
 ${run("right")}
@@ -124,7 +124,7 @@ end`);
  * hand: routines and views are known by name; those of a queue, which PUBLIC may call only if they are new; and of a relation the columns of the
  * system are written once.
  */
-const withholdCreated = `with mine as materialized (
+const revokeCreated = `with mine as materialized (
   select p.oid, p.proname, p.proowner, p.proacl from pg_proc p where p.pronamespace = quote_ident(current_schema())::regnamespace and ${isOurs("p")}
 ),
 routines as materialized (
@@ -146,11 +146,11 @@ relations as (
        or c.relkind = 'v' and not exists (select from meta where 'view ' || c.oid::regclass = any (meta.routines))
      )
 )
-select withhold(array(select proname from routines union select relname from relations), array(select oid::regprocedure from routines));
+select revoke_all(array(select proname from routines union select relname from relations), array(select oid::regprocedure from routines));
 `;
 
 /** The same for types: of one queue there is none. */
-const withholdTypes = `select withhold(array_agg(t.typname), '{}')
+const revokeTypes = `select revoke_all(array_agg(t.typname), '{}')
   from pg_depend d
   join pg_type t on t.oid = d.objid
   left join pg_class c on c.oid = t.typrelid
