@@ -1,3 +1,5 @@
+import "./node-version.ts";
+
 export { Pgque, type TransactionOperations } from "./pgque.ts";
 export type { PgqueOptions } from "./options/client-options.ts";
 export type { Operations } from "./operations.ts";
@@ -12,12 +14,11 @@ export type { PrismaTransaction } from "./adapters/prisma.ts";
 
 export {
   defineQueue,
+  queueOf,
   type Queue,
   type QueueDefinition,
   type QueueRef,
-  type TypedQueueDefinition,
   type TypesOf,
-  type UntypedQueueDefinition,
 } from "./queue/define-queue.ts";
 export type { Ensured, EnsureOptions, Subscribed } from "./queue/ensured.ts";
 export type { AnyType, MessageOf, MessageTypes, PayloadTypes } from "./types.ts";
@@ -29,7 +30,8 @@ export type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } f
 
 export { defaultConsumer } from "./receive/receive.ts";
 export type { Batch, MessageOutcome } from "./receive/batch.ts";
-export type { Headers, InvalidMessage, Message } from "./types.ts";
+export type { Headers, InvalidMessage, Message, Sent } from "./types.ts";
+export type { ConsumeOptions } from "./receive/batches.ts";
 export type { ReceiveOptions } from "./receive/receive-options.ts";
 export type { Dead, NackOptions, Retry, SettleOptions, Snooze } from "./settle/settle-options.ts";
 
@@ -69,7 +71,9 @@ export type { Address } from "./connection/address.ts";
 export type { SendOperation, SettleOperation, Source, Telemetry, TelemetryFactory } from "./types.ts";
 export type { Runtime } from "./runtime.ts";
 export type { CallOptions } from "./options/option.ts";
+export type { Id } from "./options/checks.ts";
 
+export { connectHint } from "./errors/connect-hint.ts";
 export {
   errorCodes,
   isPgqueError,

@@ -8,11 +8,11 @@ import type { Connection } from "./connection/connection.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
 import { ensureConsumer, ensureQueue } from "./queue/ensure.ts";
 import { ensureOptions, type Ensured, type EnsureOptions, type Subscribed } from "./queue/ensured.ts";
-import type { MessageOf, MessageTypes, Telemetry } from "./types.ts";
+import type { MessageOf, MessageTypes, Sent, Telemetry } from "./types.ts";
 import type { Batch } from "./receive/batch.ts";
 import type { ReceiveOptions } from "./receive/receive-options.ts";
-import { batches, defaultConsumer, receive } from "./receive/receive.ts";
-import type { NackOptions, SettleOptions } from "./settle/settle-options.ts";
+import { batches, consume, type ConsumeOptions, type Next } from "./receive/batches.ts";
+import { defaultConsumer, receive } from "./receive/receive.ts";
 import { Settler } from "./settle/settler.ts";
 import { Runtime } from "./runtime.ts";
 import type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } from "./send/send-options.ts";
@@ -27,7 +27,7 @@ import { callProblems, refuse, type CallOptions } from "./options/option.ts";
  * ACCESS_DENIED, DATABASE_UNREACHABLE, READ_ONLY or CONNECTION_LOST from the database; and what its own description names. Other errors of
  * Postgres come through as they are.
  */
-export class Operations {
+export class Operations extends Settler {
   /** Look at, change, pause, resume, purge, drop. */
   readonly queues: Queues;
   /** Look at, change, place in time, pause, resume, purge. */
@@ -43,11 +43,10 @@ export class Operations {
   /** What watches the calls; undefined when the client was made without. */
   readonly telemetry: Telemetry | undefined;
   readonly #db: Connection;
-  readonly #settler: Settler;
 
   constructor(db: Connection) {
+    super(db);
     this.#db = db;
-    this.#settler = new Settler(db);
     this.telemetry = db.telemetry;
     this.queues = new Queues(db);
     this.consumers = new Consumers(db);
@@ -105,36 +104,36 @@ export class Operations {
   /**
    * Sends one message, at once or later.
    *
-   * @returns its id, or that of the first message with its `dedupeKey`
+   * @returns its id; with a `dedupeKey` that another message has, that one's, and `deduplicated`
    * @throws PgqueError PAYLOAD_INVALID, PAYLOAD_NOT_JSON, INVALID_ARGUMENT when it is larger than the queue allows
    * @example
-   * const id = await pgque.send(orders, { orderId: 42 });
+   * const { id } = await pgque.send(orders, { orderId: 42 });
    * await pgque.send(orders, { orderId: 43 }, { delayMs: 60_000, dedupeKey: "order-43" });
    * await pgque.send(events, { orderId: 44 }, { type: "created" }); // a queue that names its types
    */
   async send<Types extends MessageTypes, Type extends keyof Types & string>(
     queue: QueueRef<Types>,
     payload: NoInfer<Types[Type]["input"]>,
-    ...[options]: SendArguments<Types, Type, SendOptions>
-  ): Promise<string> {
-    return send(this.#db, queue, payload, options);
+    ...optionsWithType: SendArguments<Types, Type, SendOptions>
+  ): Promise<Sent> {
+    return send(this.#db, queue, payload, optionsWithType[0]);
   }
 
   /**
    * Sends many messages in one statement: all or none.
    *
-   * @param options for each of them
-   * @returns their ids in the order of the payloads
+   * @param optionsWithType for each of them
+   * @returns what became of each, in the order of the payloads
    * @throws PgqueError as `send`, with all issues of all payloads
    * @example
-   * const ids = await pgque.sendMany(orders, [{ orderId: 1 }, { orderId: 2 }], { headers: { tenant: "a" } });
+   * const sent = await pgque.sendMany(orders, [{ orderId: 1 }, { orderId: 2 }], { headers: { tenant: "a" } });
    */
   async sendMany<Types extends MessageTypes, Type extends keyof Types & string>(
     queue: QueueRef<Types>,
     payloads: readonly NoInfer<Types[Type]["input"]>[],
-    ...[options]: SendArguments<Types, Type, SendManyOptions>
-  ): Promise<string[]> {
-    return sendMany(this.#db, queue, payloads, options);
+    ...optionsWithType: SendArguments<Types, Type, SendManyOptions>
+  ): Promise<Sent[]> {
+    return sendMany(this.#db, queue, payloads, optionsWithType[0]);
   }
 
   /**
@@ -152,9 +151,9 @@ export class Operations {
   async sendStream<Types extends MessageTypes, Type extends keyof Types & string>(
     queue: QueueRef<Types>,
     source: AsyncIterable<NoInfer<Types[Type]["input"]>> | Iterable<NoInfer<Types[Type]["input"]>>,
-    ...[options]: SendArguments<Types, Type, SendStreamOptions>
+    ...optionsWithType: SendArguments<Types, Type, SendStreamOptions>
   ): Promise<number> {
-    return sendStream(this.#db, queue, source, options);
+    return sendStream(this.#db, queue, source, optionsWithType[0]);
   }
 
   /**
@@ -171,12 +170,12 @@ export class Operations {
     queue: QueueRef<Types>,
     options: ReceiveOptions = {},
   ): Promise<Batch<MessageOf<Types>>> {
-    return receive(this.#db, this.#settler, queue, options);
+    return receive(this.#db, this, queue, options);
   }
 
   /**
-   * Receives batch after batch until nothing is left; to wait for more is a worker's job. When the loop asks for the next batch, what is not
-   * settled of the last is acked; when it is left early, by `break` or an error, that is given back at once.
+   * Receives batch after batch until nothing is left. When the loop asks for the next batch, what is not settled of the last is acked, in one call
+   * with the receive where that can be. When the loop is left early, by `break` or an error, that is given back at once.
    *
    * @throws PgqueError as `receive`
    * @example
@@ -188,109 +187,25 @@ export class Operations {
     queue: QueueRef<Types>,
     options: ReceiveOptions = {},
   ): AsyncGenerator<Batch<MessageOf<Types>>, void> {
-    return batches(() => this.receive(queue, options));
+    return batches(this.#next(queue, options), options.signal);
   }
 
   /**
-   * Acks messages of a batch; without ids all that are not settled yet, whether they fit the schema or not.
+   * The same, and waits for more when nothing is left: 25 ms, doubling to a second, unless options say otherwise. Ends when `signal` is aborted,
+   * after the last batch was acked. A worker of `@pgque/worker` does more: it is woken, handles messages in parallel and keeps leases.
    *
-   * @returns false when the lease was lost, or the batch is unknown or finished: the messages may be delivered again
-   * @throws PgqueError NOT_IN_BATCH
+   * @throws PgqueError as `receive`; a connection that is lost in a call ends the loop
    * @example
-   * if (batch.id !== null) await pgque.ack(batch.id);
+   * for await (const batch of pgque.consume(orders, { signal: AbortSignal.timeout(1000) })) {
+   *   for (const { payload } of batch) await charge(payload.orderId);
+   * }
    */
-  async ack(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<boolean> {
-    return this.#settler.ack(batchId, messageIds, options);
-  }
-
-  /**
-   * Acks as `ack` does, in the transaction that does the messages' work, and fails when the lease is lost, or a message that is named was
-   * settled before: the transaction rolls back, and the work is that of whoever has the messages now. While it is open the lease is not
-   * taken away.
-   *
-   * @throws PgqueError LEASE_LOST, NOT_IN_BATCH
-   * @example
-   * // in the transaction that did the work
-   * if (batch.id !== null) await pgque.inTransaction(tx).ackStrict(batch.id);
-   */
-  async ackStrict(batchId: string, messageIds?: readonly string[], options: CallOptions = {}): Promise<void> {
-    return this.#settler.ackStrict(batchId, messageIds, options);
-  }
-
-  /**
-   * Gives messages of a batch back, to be tried again later, or as dead letters when their attempts are used up.
-   *
-   * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished
-   * @throws PgqueError NOT_IN_BATCH
-   * @example
-   * const ids = batch.messages.map((message) => message.id);
-   * if (batch.id !== null) await pgque.nack(batch.id, ids, { retryAfterMs: 5000, reason: "gateway timeout" });
-   */
-  async nack(batchId: string, messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
-    return this.#settler.nack(batchId, messageIds, options);
-  }
-
-  /**
-   * Gives messages of a batch back, to come again after `afterMs` at the same attempt, as often as you like.
-   *
-   * @param afterMs in milliseconds, fractions are rounded. 0 to a hundred years
-   * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished
-   * @throws PgqueError NOT_IN_BATCH
-   * @example
-   * const ids = batch.messages.map((message) => message.id);
-   * if (batch.id !== null) await pgque.snooze(batch.id, ids, 60_000);
-   */
-  async snooze(
-    batchId: string,
-    messageIds: readonly string[],
-    afterMs: number,
-    options: CallOptions = {},
-  ): Promise<number> {
-    return this.#settler.snooze(batchId, messageIds, afterMs, options);
-  }
-
-  /**
-   * Makes dead letters of messages of a batch now, whatever attempts they have left.
-   *
-   * @param reason kept with the dead letters. Default: none
-   * @returns how many; those settled before are left alone. 0 also when the lease was lost, or the batch is unknown or finished
-   * @throws PgqueError NOT_IN_BATCH
-   * @example
-   * const ids = batch.messages.map((message) => message.id);
-   * if (batch.id !== null) await pgque.bury(batch.id, ids, "no such order");
-   */
-  async bury(
-    batchId: string,
-    messageIds: readonly string[],
-    reason?: string | null,
-    options: CallOptions = {},
-  ): Promise<number> {
-    return this.#settler.bury(batchId, messageIds, reason, options);
-  }
-
-  /**
-   * Finishes a batch in one call: retries some messages, releases some, snoozes some, makes dead letters of some, acks all others.
-   *
-   * @returns false when the lease was lost, or the batch is unknown or finished: nothing was settled
-   * @throws PgqueError NOT_IN_BATCH
-   * @example
-   * const [first] = batch.messages;
-   * if (batch.id !== null && first) await pgque.settle(batch.id, { retry: [{ id: first.id, afterMs: 5000, reason: "declined" }] });
-   */
-  async settle(batchId: string, options: SettleOptions = {}): Promise<boolean> {
-    return this.#settler.settle(batchId, options);
-  }
-
-  /**
-   * Keeps a batch, and all others of its worker name, for another lease from now; one that is longer stays as it is.
-   *
-   * @param leaseMs in milliseconds, 1 to 86400000 (a day). Default: 30000
-   * @returns false when the lease was lost, or the batch is unknown or finished
-   * @example
-   * if (batch.id !== null && !(await pgque.extend(batch.id, 120_000))) throw new Error("somebody else has it by now");
-   */
-  async extend(batchId: string, leaseMs?: number, options: CallOptions = {}): Promise<boolean> {
-    return this.#settler.extend(batchId, leaseMs, options);
+  consume<Types extends MessageTypes>(
+    queue: QueueRef<Types>,
+    options: ConsumeOptions = {},
+  ): AsyncGenerator<Batch<MessageOf<Types>>, void> {
+    const { pollMinMs: _min, pollMaxMs: _max, ...receiving } = options;
+    return consume(this.#next(queue, receiving), options);
   }
 
   /**
@@ -306,5 +221,21 @@ export class Operations {
     refuse("maintain", callProblems(options));
     const queueName = queue === undefined ? null : queueOf("maintain", queue).name;
     return this.#db.count("maintain", { queue: queueName }, { ...options, queue: queueName, idempotent: true });
+  }
+
+  /** What a loop calls for its next batch. Where calls are watched each ack is one of its own. */
+  #next<Types extends MessageTypes>(queue: QueueRef<Types>, options: ReceiveOptions): Next<Batch<MessageOf<Types>>> {
+    return {
+      acks: this.#db.telemetry === undefined,
+      receive: async (finished) => {
+        try {
+          return await receive(this.#db, this, queue, options, { finished });
+        } catch (error) {
+          // given up, and with it the ack
+          if (finished !== undefined && options.signal?.aborted) await this.ack(finished);
+          throw error;
+        }
+      },
+    };
   }
 }

@@ -6,7 +6,7 @@ import { workerStatus } from "./queries/status.ts";
 import type { Batch } from "./receive/batch.ts";
 import type { ReceiveOptions } from "./receive/receive-options.ts";
 import { receive, type Reading } from "./receive/receive.ts";
-import { Settler } from "./settle/settler.ts";
+import { Settler, WorkerSettler } from "./settle/settler.ts";
 import type { MessageOf, MessageTypes, Source } from "./types.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
 import { integer, text } from "./options/checks.ts";
@@ -72,10 +72,8 @@ export class Runtime {
    * const batch = await pgque.receive(orders);
    * if (batch.id !== null) await pgque.runtime.settler({ queue: "orders", consumer: "default" }).ack(batch.id);
    */
-  settler(
-    source: Source,
-  ): Pick<Settler, "ack" | "ackStrict" | "ackAndCommit" | "nack" | "snooze" | "bury" | "settle" | "tellBegun"> {
-    return new Settler(this.#db, source);
+  settler(source: Source): WorkerSettler {
+    return new WorkerSettler(this.#db, source);
   }
 
   /**

@@ -88,6 +88,17 @@ export type Store = "output" | "input";
 export type StoreOf<Schema extends StandardSchemaV1> =
   JsonOf<StandardSchemaV1.InferOutput<Schema>> extends StandardSchemaV1.InferInput<Schema> ? Store : "input";
 
+/** What became of a message that was sent. */
+export interface Sent {
+  /** A decimal string such as `"42"`; of a message that is deduplicated, that of the one which has its key. */
+  readonly id: string;
+  /**
+   * Another message has its dedupe key, and this one was not sent. Also when the other is from an earlier try of the same call, whose answer was
+   * lost with its connection. Always false without a dedupe key.
+   */
+  readonly deduplicated: boolean;
+}
+
 /** What a statement sends. */
 export interface SendOperation {
   queue: string;
@@ -119,7 +130,7 @@ export interface SettleOperation {
  */
 export interface Telemetry {
   /** `work` is given the headers that the messages are to carry. */
-  send<Result extends string | string[]>(
+  send<Result extends Sent | Sent[]>(
     operation: SendOperation,
     work: (headers: Headers | undefined) => Promise<Result>,
   ): Promise<Result>;

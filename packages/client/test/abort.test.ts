@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from "vitest";
 import type { Client } from "pg";
 import { defineQueue, Pgque } from "@pgque/client";
+import { Proxy } from "../../../test/support/proxy.ts";
 import { until } from "../../../test/support/until.ts";
 import { freshClient } from "./support/client.ts";
 
@@ -71,6 +72,22 @@ test("a call that is under way is cancelled in the database, and has had no effe
   expect(await payloads()).toEqual(["after"]);
 });
 
+test("a call whose cancellation the database does not confirm is not said to have had no effect", async () => {
+  await using proxy = await Proxy.start(Number(new URL(database.url).port));
+  await using own = new Pgque({ connectionString: proxy.through(database.url), max: 1 });
+  await own.maintain();
+  await hold();
+  const aborter = new AbortController();
+  const sending = own.send(jobs, "perhaps", { signal: aborter.signal });
+  await until(async () => (await waiting()) === 1, "the send waits");
+  proxy.goDumb({ serverKnows: false });
+  aborter.abort(reason);
+  await expect(sending).rejects.toMatchObject({ code: "CONNECTION_LOST", cause: reason });
+  await holder.query("rollback");
+  await until(async () => (await waiting()) === 0, "the statement has gone on");
+  expect(await payloads()).toEqual(["perhaps"]);
+});
+
 test("a call that waits for a connection of the pool gives up, and the pool is none the worse", async () => {
   await using own = new Pgque({ connectionString: database.url, max: 1 });
   const only = await own.pool.connect();
@@ -86,7 +103,7 @@ test("a call that waits for a connection of the pool gives up, and the pool is n
 
 test("a call that is done when its signal is aborted returns what it did", async () => {
   const aborter = new AbortController();
-  const id = await pgque.send(jobs, "done", { signal: aborter.signal });
+  const { id } = await pgque.send(jobs, "done", { signal: aborter.signal });
   aborter.abort(reason);
   expect(id).toMatch(/^\d+$/);
   expect(await payloads()).toEqual(["done"]);

@@ -1,6 +1,7 @@
 import type { Pool } from "pg";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineQueue, Pgque, type Batch } from "@pgque/client";
+import { until } from "../../../test/support/until.ts";
 import { failure, freshClient } from "./support/client.ts";
 
 const { database, pgque } = await freshClient();
@@ -170,6 +171,70 @@ test("batches go on until nothing is left, and ack what was gone through", async
   }
   expect(seen).toEqual([[1, 2], [3, 4], [5]]);
   expect(await drain()).toEqual([]);
+});
+
+test("a loop does not ack what a call that it did not wait for gives back", async () => {
+  await pgque.sendMany(jobs, [1, 2]);
+  const seen: unknown[] = [];
+  for await (const batch of pgque.batches(jobs)) {
+    const [first] = batch.messages;
+    if (first?.attempt === 1) void batch.nack([first.id], { retryAfterMs: 0 });
+    seen.push([...batch].map(({ payload, attempt }) => [payload, attempt]));
+  }
+  expect(seen).toEqual([
+    [
+      [1, 1],
+      [2, 1],
+    ],
+    [[1, 2]],
+  ]);
+  expect(await drain()).toEqual([]);
+});
+
+describe("consume", () => {
+  test("waits for more, and ends after the ack of its last batch when it is aborted", async () => {
+    const stop = new AbortController();
+    const seen: unknown[] = [];
+    await pgque.send(jobs, 1);
+    for await (const batch of pgque.consume(jobs, { signal: stop.signal, pollMinMs: 1, pollMaxMs: 5 })) {
+      seen.push(...[...batch].map(({ payload }) => payload));
+      if (seen.length < 3) setTimeout(() => void pgque.send(jobs, seen.length + 1), 20);
+      else stop.abort();
+    }
+    expect(seen).toEqual([1, 2, 3]);
+    expect(await drain()).toEqual([]);
+  });
+
+  test("ends while it waits for messages, or for its turn to receive, and then acks what it had finished", async () => {
+    const stop = new AbortController();
+    await pgque.sendMany(jobs, [1, 2]);
+    const other = await database.connect();
+    const loop = pgque.consume(jobs, { signal: stop.signal, max: 1 });
+    expect((await loop.next()).value?.messages[0]?.payload).toBe(1);
+    await other.query("begin");
+    const held = await pgque.inTransaction(other).receive(jobs, { max: 1 });
+    expect(held.messages[0]?.payload).toBe(2);
+    const next = loop.next();
+    const waiting =
+      "select from pg_stat_activity where wait_event_type = 'Lock' and query like '%next_messages(finished%'";
+    await until(async () => (await pgque.pool.query(waiting)).rowCount === 1, "the receive waits");
+    stop.abort();
+    expect(await next).toEqual({ done: true, value: undefined });
+    await other.query("rollback");
+    expect((await drain()).map(([payload]) => payload)).toEqual([2]);
+
+    const again = new AbortController();
+    const waits = pgque.consume(jobs, { signal: again.signal, pollMinMs: 60_000, pollMaxMs: 60_000 }).next();
+    again.abort();
+    expect(await waits).toEqual({ done: true, value: undefined });
+  });
+
+  test("refuses what is no option, and throws what a receive throws", async () => {
+    await expect(pgque.consume(jobs, { pollMinMs: 0 }).next()).rejects.toMatchObject({ code: "INVALID_OPTION" });
+    await expect(pgque.consume(jobs, { consumer: "nobody" }).next()).rejects.toMatchObject({
+      code: "CONSUMER_NOT_FOUND",
+    });
+  });
 });
 
 test("a loop that is left gives back what is open of its batch", async () => {

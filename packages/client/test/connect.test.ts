@@ -1,7 +1,7 @@
 import { createServer } from "node:net";
 import { Pool } from "pg";
 import { describe, expect, test, vi } from "vitest";
-import { defineQueue, Pgque } from "@pgque/client";
+import { defineQueue, Pgque, type Queryable } from "@pgque/client";
 import { backendPid } from "../../../test/support/interleave.ts";
 import { failure, freshClient } from "./support/client.ts";
 
@@ -58,17 +58,50 @@ describe("making a Pgque", () => {
   });
 });
 
-test("statements are prepared on request only, once per connection and schema", async () => {
-  for (const prepare of [undefined, true]) {
+describe("prepared statements", () => {
+  const prepared = async (client: Queryable): Promise<unknown[]> => {
+    const { rows } = await client.query({
+      text: "select statement from pg_prepared_statements where name like 'pgque%' order by 1",
+    });
+    return rows.map(({ statement }) => /pgque\.\w+/.exec(String(statement))?.[0]);
+  };
+
+  test.each([
+    [undefined, []],
+    [true, ["pgque.create_queue", "pgque.send"]],
+  ])("on a client, which may be in a transaction, with `prepare` %s", async (prepare, expected) => {
     const client = await database.connect();
     const mine = new Pgque(database.pool(), { prepare }).on(client);
     await mine.ensure(orders);
     for (let i = 0; i < 3; i++) await mine.send(orders, i);
-    const { rows } = await client.query("select statement from pg_prepared_statements order by 1");
-    expect(rows.map(({ statement }) => /pgque\.\w+/.exec(statement)?.[0])).toEqual(
-      prepare ? ["pgque.create_queue", "pgque.send"] : [],
-    );
-  }
+    expect(await prepared(client)).toEqual(expected);
+  });
+
+  test.each([
+    [undefined, ["pgque.create_queue", "pgque.send"]],
+    [false, []],
+  ])("on a pool of direct connections, with `prepare` %s", async (prepare, expected) => {
+    const pool = database.pool({ max: 1 });
+    const mine = new Pgque(pool, { prepare });
+    await mine.ensure(orders);
+    for (let i = 0; i < 3; i++) await mine.send(orders, i);
+    expect(await prepared(pool)).toEqual(expected);
+  });
+
+  test("statements that a connection has lost are run without, once each, and no more are prepared", async () => {
+    const pool = database.pool({ max: 1 });
+    const mine = new Pgque(pool, { retryForMs: 0 });
+    const queue = defineQueue("discarded");
+    await mine.ensure(queue);
+    await mine.send(queue, 1);
+    await pool.query("discard all");
+    await mine.send(queue, 2);
+    await mine.send(queue, 3);
+    expect(await prepared(pool)).toEqual([]);
+    await mine.subscribe(queue);
+    const { messages } = await mine.receive(queue);
+    expect(messages.map(({ payload }) => payload)).toEqual([1, 2, 3]);
+  });
 });
 
 describe("close", () => {
@@ -137,6 +170,23 @@ describe("a database that cannot be reached", () => {
     expect(error.code).toBe("DATABASE_UNREACHABLE");
     expect(error.details.sqlstate).toBe("3D000");
   });
+});
+
+test("what is said of a connection that fails is about its reason", async () => {
+  const port = await closedPort();
+  const wrong: [change: (url: URL) => unknown, hint: string][] = [
+    [(url) => (url.password = "wrong"), "Check user and password"],
+    [(url) => (url.pathname = "/none"), "Create the database, or name another in the connection string"],
+    [(url) => (url.port = String(port)), "Check that a server runs there, and listens on that address and port"],
+    [(url) => (url.hostname = "no-such-host.invalid"), "Check the name of the host in the connection string"],
+    [(url) => (url.search = "?sslmode=verify-full"), "Enable TLS on the server, or take sslmode out"],
+  ];
+  for (const [change, hint] of wrong) {
+    const url = new URL(database.url);
+    change(url);
+    await using own = new Pgque(url.href, { retryForMs: 0 });
+    expect((await failure(own.maintain())).message).toContain(hint);
+  }
 });
 
 test("a refused login is ACCESS_DENIED, and is not shown", async () => {

@@ -50,10 +50,11 @@ test("a dedupe key is made of the payload", async () => {
   });
   await pgque.ensure(queue);
   await pgque.subscribe(queue);
-  const first = await pgque.send(queue, { order: 1 });
-  expect(await pgque.send(queue, { order: 1 })).toBe(first);
-  expect(await pgque.send(queue, { order: 1 }, { dedupeKey: "another" })).not.toBe(first);
-  expect(await pgque.send(queue, { order: -1 })).not.toBe(await pgque.send(queue, { order: -1 }));
+  const { id: first } = await pgque.send(queue, { order: 1 });
+  expect(await pgque.send(queue, { order: 1 })).toEqual({ id: first, deduplicated: true });
+  expect(await pgque.send(queue, { order: 1 }, { dedupeKey: "another" })).toMatchObject({ deduplicated: false });
+  await pgque.send(queue, { order: -1 });
+  expect(await pgque.send(queue, { order: -1 })).toMatchObject({ deduplicated: false });
 });
 
 test("how long a key counts that is made of the payload may be said for one send", async () => {

@@ -19,7 +19,7 @@ async function waiting(): Promise<{ payload: string; headers: unknown; seconds: 
 }
 
 test("send and sendMany deliver later, after a while or at a time, with their headers", async () => {
-  const id = await pgque.send(queue, "soon", { delayMs: 300, headers: { trace: 1 } });
+  const { id } = await pgque.send(queue, "soon", { delayMs: 300, headers: { trace: 1 } });
   await pgque.sendMany(queue, ["hour 1", "hour 2"], { at: new Date(Date.now() + 3_000_000) });
   await pgque.send(queue, "year", { delayMs: 365 * 86_400_000 });
   const found = await waiting();

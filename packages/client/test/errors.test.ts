@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { fileURLToPath } from "node:url";
+import { createRequire } from "node:module";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
 import { defineQueue, errorCodes, isPgqueError, Pgque, PgqueError, type PgqueErrorCode } from "@pgque/client";
@@ -116,9 +116,11 @@ test.each<[string, Error, PgqueErrorCode]>([
   expect((await failure(pgque.on({ query: () => Promise.reject(error) }).maintain())).code).toBe(code);
 });
 
-test("isPgqueError recognizes errors of another copy of the package, and nothing else", async () => {
-  const entry = fileURLToPath(import.meta.resolve("@pgque/client")).replace("index.", "errors/errors.");
-  const copy: typeof import("@pgque/client") = await import(`${entry}?copy`);
+test("isPgqueError recognizes errors of another copy of the package, and nothing else", () => {
+  const require = createRequire(import.meta.url);
+  const file = require.resolve("@pgque/client").replace("index.", "errors/errors.");
+  delete require.cache[file];
+  const copy = require(file) as typeof import("@pgque/client");
   const error = new copy.PgqueError("QUEUE_NOT_FOUND", "queue not found: x");
   expect(error).not.toBeInstanceOf(PgqueError);
   expect([isPgqueError(error), isPgqueError(error, "QUEUE_NOT_FOUND"), isPgqueError(error, "CLOSED")]).toEqual([

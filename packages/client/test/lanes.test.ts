@@ -56,8 +56,8 @@ test("a dedupe key: the first is sent, the others are answered with its id", asy
   const queue = defineQueue("deduped");
   await pgque.ensure(queue);
   await pgque.subscribe(queue);
-  const id = await pgque.send(queue, 1, { dedupeKey: "order-43", dedupeTtlMs: 60_000 });
-  expect(await pgque.send(queue, 2, { dedupeKey: "order-43" })).toBe(id);
+  const { id } = await pgque.send(queue, 1, { dedupeKey: "order-43", dedupeTtlMs: 60_000 });
+  expect(await pgque.send(queue, 2, { dedupeKey: "order-43" })).toEqual({ id, deduplicated: true });
   expect(await received(queue)).toEqual([1]);
 });
 

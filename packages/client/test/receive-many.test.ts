@@ -21,7 +21,8 @@ test("a large batch is in order, and each message has what is its own", async ()
   for (let i = 0; i < 350; i += 1) {
     const { headers, type } = kinds[i % 3 === 0 ? 0 : i % kinds.length] ?? { headers: {}, type: "default" };
     const payload = i % 5 === 0 ? null : { i, text: `,"${i}",\n[` };
-    sent.push({ id: await pgque.send(queue, payload, { headers, type }), payload, headers, type });
+    const { id } = await pgque.send(queue, payload, { headers, type });
+    sent.push({ id, payload, headers, type });
   }
   const batch = await pgque.receive(queue, { max: 1000 });
   expect(batch.messages.map(({ id, payload, headers, type }) => ({ id, payload, headers, type }))).toEqual(sent);

@@ -102,8 +102,8 @@ test("a send with a dedupe key is run again, for a second one sends nothing", as
   const sending = pgque.send(jobs, "once", { dedupeKey: "k" });
   await terminateWaiting();
   await holder.query("rollback");
-  const id = await sending;
-  expect(await pgque.send(jobs, "once", { dedupeKey: "k" })).toBe(id);
+  const { id } = await sending;
+  expect(await pgque.send(jobs, "once", { dedupeKey: "k" })).toEqual({ id, deduplicated: true });
   expect(await payloads()).toEqual(["once"]);
 });
 

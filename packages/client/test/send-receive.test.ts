@@ -12,7 +12,7 @@ await pgque.subscribe(orders);
 describe("a message", () => {
   test("is received as it was sent, and not again once it is acked", async () => {
     const before = Date.now();
-    const id = await pgque.send(
+    const { id } = await pgque.send(
       orders,
       { orderId: 42 },
       { headers: { trace: "t-1", depth: { n: 1 } }, type: "created" },
@@ -56,14 +56,14 @@ describe("a message", () => {
 
   test("has ids that are exact beyond 2^53", async () => {
     await database.pool().query("select setval('pgque.message_seq_1', 9007199254740993)");
-    expect(await pgque.send(orders, { orderId: 1 })).toBe("9007199254740994");
+    expect(await pgque.send(orders, { orderId: 1 })).toEqual({ id: "9007199254740994", deduplicated: false });
     const batch = await pgque.receive(orders);
     expect(batch.messages.map((m) => m.id)).toEqual(["9007199254740994"]);
     expect(await batch.ack(batch.messages.map((m) => m.id))).toBe(true);
   });
 
   test("is JSON as it is: its ids are strings", async () => {
-    const id = await pgque.send(orders, { orderId: 1 });
+    const { id } = await pgque.send(orders, { orderId: 1 });
     const batch = await pgque.receive(orders);
     const [message] = JSON.parse(JSON.stringify(batch.messages));
     expect(message).toMatchObject({ id, batchId: batch.id, payload: { orderId: 1 } });
@@ -77,9 +77,11 @@ describe("a message", () => {
     for (const oid of oids) types.setTypeParser(oid, (value) => value);
     const ours = oids.map((oid) => types.getTypeParser(oid, "text"));
     try {
-      const [id] = await pgque.sendMany(orders, [{ orderId: 5 }], { headers: { n: 1 } });
+      const [sent] = await pgque.sendMany(orders, [{ orderId: 5 }], { headers: { n: 1 } });
       const batch = await pgque.receive(orders);
-      expect(batch.messages).toMatchObject([{ id, attempt: 1, headers: { n: 1 }, createdAt: expect.any(Date) }]);
+      expect(batch.messages).toMatchObject([
+        { id: sent?.id, attempt: 1, headers: { n: 1 }, createdAt: expect.any(Date) },
+      ]);
       expect(await batch.ack()).toBe(true);
       expect(oids.map((oid) => types.getTypeParser(oid, "text"))).toEqual(ours);
     } finally {
@@ -91,7 +93,8 @@ describe("a message", () => {
 describe("sendMany", () => {
   test("returns the ids in the order of the payloads, and they are received in it", async () => {
     const payloads = Array.from({ length: 250 }, (_, orderId) => ({ orderId }));
-    const ids = await pgque.sendMany(orders, payloads, { type: "bulk", headers: { run: 1 } });
+    const sent = await pgque.sendMany(orders, payloads, { type: "bulk", headers: { run: 1 } });
+    const ids = sent.map(({ id }) => id);
     const batch = await pgque.receive(orders, { max: 1000 });
 
     expect(ids).toHaveLength(250);

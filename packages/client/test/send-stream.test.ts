@@ -25,7 +25,10 @@ const numbers = (to: number): number[] => Array.from({ length: to }, (_, n) => n
 
 test("everything that the source yields is sent, in its order, and its ids are told", async () => {
   const ids: string[] = [];
-  const sent = await pgque.sendStream(rows, count(2500), { batchSize: 1000, onSent: (batch) => ids.push(...batch) });
+  const sent = await pgque.sendStream(rows, count(2500), {
+    batchSize: 1000,
+    onSent: (batch) => ids.push(...batch.map(({ id }) => id)),
+  });
   expect([sent, ids.length, new Set(ids).size]).toEqual([2500, 2500, 2500]);
   expect(await drain()).toEqual(numbers(2500));
 });

@@ -10,7 +10,7 @@ await pgque.subscribe(jobs);
 
 /** The sentence about a value that is no id. */
 const noId = (name: string, got: string): string =>
-  `expected \`${name}\` to be an id, a decimal string from "0" to "9223372036854775807", got: ${got}`;
+  `expected \`${name}\` to be an id, a decimal string from "0" to "9223372036854775807" or a bigint, got: ${got}`;
 
 async function received(...payloads: unknown[]) {
   await pgque.sendMany(jobs, payloads);
@@ -220,7 +220,11 @@ describe("bad arguments are refused before anything is sent", () => {
       ],
     ],
     ["unsubscribe", () => pgque.unsubscribe(q, 1 as never), ["expected `consumer` to be a string, got: 1"]],
-    ["ack", () => pgque.ack(1n as never, ["1", 1] as never), [noId("batchId", "1n"), noId("messageIds[1]", "1")]],
+    [
+      "ack",
+      () => pgque.ack(-1n, ["1", 2 ** 53] as never),
+      [noId("batchId", "-1n"), noId("messageIds[1]", "9007199254740992")],
+    ],
     [
       "nack",
       () => pgque.nack("1", ["1"], { retryAfterMs: -1, reason: new Error("x") as never }),
@@ -294,4 +298,21 @@ describe("bad arguments are refused before anything is sent", () => {
     expect(error.code).toBe("INVALID_OPTION");
     expect(error.details.problems).toEqual(problems);
   });
+});
+
+test("an id may be given as a bigint, wherever it is given", async () => {
+  const own = defineQueue("bigints");
+  await pgque.ensure(own);
+  await pgque.subscribe(own);
+  await pgque.sendMany(own, [1, 2, 3, 4, 5]);
+  const batch = await pgque.receive(own);
+  const [a = 0n, b = 0n, c = 0n, d = 0n, e = 0n] = batch.messages.map(({ id }) => BigInt(id));
+  expect(await batch.ack([a])).toBe(true);
+  expect(batch.open.map(BigInt)).toEqual([b, c, d, e]);
+  expect(await pgque.bury(BigInt(batch.id ?? "0"), [b], "no")).toBe(1);
+  expect(await pgque.messages.find(own, c)).toMatchObject([{ id: String(c) }]);
+  expect(await batch.settle({ release: [c], dead: [{ id: d }], snooze: [{ id: e, afterMs: 0 }] })).toBe(true);
+  expect((await pgque.deadLetters.list(own)).map(({ messageId }) => messageId).toSorted()).toEqual([b, d].map(String));
+  const [letter] = await pgque.deadLetters.list(own);
+  expect(await pgque.deadLetters.purge(own, { ids: [BigInt(letter?.id ?? "0")] })).toBe(1);
 });

@@ -10,6 +10,7 @@ import {
   type Operations,
   type Pgque,
   type Queue,
+  type Sent,
 } from "@pgque/client";
 
 const orders = defineQueue("orders", {
@@ -44,8 +45,8 @@ test("send takes the input", () => {
   compiled(() => pgque.send(orders, { orderId: 1, orderID: 2 }));
   // @ts-expect-error unknown option
   compiled(() => pgque.send(orders, { orderId: 1 }, { delay: 5 }));
-  expectTypeOf<ReturnType<typeof pgque.send>>().toEqualTypeOf<Promise<string>>();
-  expectTypeOf<ReturnType<typeof pgque.sendMany>>().toEqualTypeOf<Promise<string[]>>();
+  expectTypeOf<ReturnType<typeof pgque.send>>().toEqualTypeOf<Promise<Sent>>();
+  expectTypeOf<ReturnType<typeof pgque.sendMany>>().toEqualTypeOf<Promise<Sent[]>>();
 });
 
 test("receive gives the output", () => {

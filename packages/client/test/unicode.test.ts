@@ -19,11 +19,11 @@ test.for(hostile)("a queue and a consumer may be called %j, and carry that text"
   const queue = defineQueue(name);
   await pgque.ensure(queue);
   await pgque.subscribe(queue, name);
-  const id = await pgque.send(queue, { [name]: name }, { type: name, headers: { [name]: name } });
+  const { id } = await pgque.send(queue, { [name]: name }, { type: name, headers: { [name]: name } });
   const many = await pgque.sendMany(queue, [name, [name], null], { type: name, headers: { [name]: name } });
   const batch = await pgque.receive(queue, { consumer: name, worker: name });
 
-  expect(batch.messages.map((m) => m.id)).toEqual([id, ...many]);
+  expect(batch.messages.map((m) => m.id)).toEqual([id, ...many.map((sent) => sent.id)]);
   expect(batch.messages.map((m) => m.payload)).toEqual([{ [name]: name }, name, [name], null]);
   expect(batch.messages.every((m) => m.type === name && m.headers[name] === name)).toBe(true);
   await pgque.runtime.heartbeat(name, 1000);
@@ -55,7 +55,7 @@ test("a reason may: what cannot be stored is replaced, the batch is settled", as
   const queue = defineQueue("odd reasons");
   await pgque.ensure(queue);
   await pgque.subscribe(queue);
-  const ids = await pgque.sendMany(queue, [1, 2]);
+  const ids = (await pgque.sendMany(queue, [1, 2])).map(({ id }) => id);
   const batch = await pgque.receive(queue);
   const [first = "0", second = "0"] = ids;
   expect(await batch.nack([first], { reason: "boom \0 \ud83d" })).toBe(1);

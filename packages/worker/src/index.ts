@@ -1,13 +1,24 @@
+import "@pgque/client"; // first, for it refuses a Node that is too old
+
 export { Worker } from "./worker.ts";
 export { runUntilSignal } from "./run-until-signal.ts";
-export type { BatchWorkerOptions, WorkerOptions } from "./options.ts";
+export type { WorkerOptions } from "./options.ts";
 export { workerOptions } from "./options.ts";
 
 export type { DrainOptions, RunOnceOptions } from "./drain/drain-options.ts";
 export type { Failure, RunSummary } from "./drain/summary.ts";
 export { DrainError } from "./drain/drain-error.ts";
 
-export type { BatchContext, BatchHandler, Handler, HandlerContext, TypeHandlers } from "./execute/handler.ts";
+export type {
+  BatchContext,
+  BatchHandler,
+  BatchResult,
+  Handler,
+  HandlerContext,
+  HandlerOf,
+  HandlerResult,
+  TypeHandlers,
+} from "./execute/handler.ts";
 export { deadLetter, done, retry, snooze, type HandlerOutcome, type Outcome, type When } from "./execute/outcome.ts";
 export { UnrecoverableError } from "./execute/unrecoverable-error.ts";
 

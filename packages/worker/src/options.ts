@@ -127,7 +127,7 @@ export const workerOptions = {
     absent: "`block`",
     help: "of an ordered consumer: what is behind a failed message waits for it, or goes on",
   },
-  /** Whether the handler takes many messages at once: see `BatchWorkerOptions`. Default: false. */
+  /** Documented in `WorkerOptions`, which knows what the handler takes. Default: false. */
   batch: {
     check: boolean,
     default: false,
@@ -249,13 +249,16 @@ export const workerOptions = {
 
 type Declared = OptionsOf<typeof workerOptions>;
 
-/** Options of a worker. */
-export interface WorkerOptions<Types extends MessageTypes = MessageTypes> extends Omit<
+/** Options of a worker. `IsBatch`: whether its handler takes many messages at once. */
+export interface WorkerOptions<Types extends MessageTypes = MessageTypes, IsBatch extends boolean = false> extends Omit<
   Declared,
   "batch" | "middleware" | "schedules"
 > {
-  /** A handler of one message at a time; `BatchWorkerOptions` for one that takes many. */
-  batch?: false | undefined;
+  /**
+   * Whether the handler takes all messages of a receive, up to `batchSize` (default 100), in one call. `concurrency` is then how many such calls
+   * at once. Default: false.
+   */
+  batch?: IsBatch | undefined;
   /**
    * What runs around each call of the handler, the first outermost, in its transaction and its span: to time it, to set an AsyncLocalStorage, to make
    * an outcome of an error. See `Middleware`. Default: none.
@@ -267,13 +270,4 @@ export interface WorkerOptions<Types extends MessageTypes = MessageTypes> extend
    * schedule of its queue, whoever has set it. Default: none.
    */
   schedules?: DeclaredSchedules<Types> | undefined;
-}
-
-/** Options of a worker whose handler takes many messages at once. */
-export interface BatchWorkerOptions<Types extends MessageTypes = MessageTypes> extends Omit<
-  WorkerOptions<Types>,
-  "batch"
-> {
-  /** The handler takes all messages of a receive, up to `batchSize` (default 100), in one call. `concurrency` is how many such calls at once. */
-  batch: true;
 }

@@ -1,10 +1,10 @@
-import type { Message } from "@pgque/client";
+import type { Message, MessageTypes } from "@pgque/client";
 import { defaultsOf, expected, problemsOf, refuse } from "@pgque/client/options";
 import { Attempts } from "./execute/attempts.ts";
 import { Watch } from "./health/watch.ts";
 import { guarded, withFields, type Fields } from "./log.ts";
 import { declarationProblems } from "./schedule/declared.ts";
-import { workerOptions, type BatchWorkerOptions, type WorkerOptions } from "./options.ts";
+import { workerOptions, type WorkerOptions } from "./options.ts";
 
 /** Every option with its value, and what all parts say what happens to. */
 export type ResolvedOptions = {
@@ -25,7 +25,7 @@ const batchSize = 100;
 /** Options with defaults, or one error with everything that is wrong. `about`: what every line of the log is to have, beside the consumer. */
 export function resolveOptions(
   handler: unknown,
-  options: WorkerOptions | BatchWorkerOptions,
+  options: WorkerOptions<MessageTypes, boolean>,
   about: Fields = {},
 ): ResolvedOptions {
   refuse("new Worker", [

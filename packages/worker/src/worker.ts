@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
-import type { MessageOf, MessageTypes, Pgque, Queue } from "@pgque/client";
+import { queueOf, type MessageOf, type MessageTypes, type Pgque, type Queue, type QueueRef } from "@pgque/client";
 import type { WorkerEventName, WorkerEvents, WorkerListener } from "./events/worker-events.ts";
-import type { AnyHandler, BatchHandler, Handler, TypeHandlers } from "./execute/handler.ts";
+import type { AnyHandler, Handler, HandlerOf, TypeHandlers } from "./execute/handler.ts";
 import { healthOf, type HealthOptions, type WorkerHealth, type WorkerState } from "./health/health.ts";
-import type { BatchWorkerOptions, WorkerOptions } from "./options.ts";
+import type { WorkerOptions } from "./options.ts";
 import { resolveOptions, type ResolvedOptions } from "./resolve-options.ts";
 import { deadline } from "./connection/pause.ts";
 import { Drains } from "./drain/drains.ts";
@@ -33,7 +33,10 @@ import { withinPool } from "./transaction/within-pool.ts";
  * await worker.start();
  * process.once("SIGTERM", () => worker.stop());
  */
-export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncDisposable {
+export class Worker<
+  Types extends MessageTypes = MessageTypes,
+  IsBatch extends boolean = false,
+> implements AsyncDisposable {
   /** Unique in all processes. Leases are held under it. */
   readonly name: string;
   /** The client that it works with. */
@@ -58,25 +61,26 @@ export class Worker<Types extends MessageTypes = MessageTypes> implements AsyncD
   /** @throws PgqueError INVALID_OPTION naming everything that is wrong */
   constructor(
     pgque: Pgque,
-    queue: Queue<Types>,
+    queue: QueueRef<Types>,
     handler: Handler<MessageOf<Types>> | TypeHandlers<Types>,
     options?: WorkerOptions<NoInfer<Types>>,
   );
+  // the last one, whose errors the compiler shows, takes both kinds: the first is for handlers that a generic function makes
   constructor(
     pgque: Pgque,
-    queue: Queue<Types>,
-    handler: BatchHandler<MessageOf<Types>>,
-    options: BatchWorkerOptions<NoInfer<Types>>,
+    queue: QueueRef<Types>,
+    handler: HandlerOf<Types, IsBatch>,
+    options?: WorkerOptions<NoInfer<Types>, IsBatch>,
   );
-  constructor(pgque: Pgque, queue: Queue, handler: AnyHandler, options: WorkerOptions | BatchWorkerOptions = {}) {
+  constructor(pgque: Pgque, queue: QueueRef, handler: AnyHandler, options: WorkerOptions<MessageTypes, boolean> = {}) {
     this.name = `${hostname()}:${process.pid}:${randomBytes(4).toString("hex")}`;
-    const resolved = resolveOptions(handler, options, { queue: queue.name, worker: this.name });
+    this.#queue = queueOf("new Worker", queue);
+    const resolved = resolveOptions(handler, options, { queue: this.#queue.name, worker: this.name });
     this.#options = resolved.transactional ? withinPool(resolved, pgque.pool, options.concurrency) : resolved;
     this.pgque = pgque;
-    this.#queue = queue;
     this.#handler = handler;
-    this.#prepare = preparation(pgque, queue, this.#options);
-    this.#drains = new Drains(pgque, queue, handler, this.#options, this.name, this.#prepare);
+    this.#prepare = preparation(pgque, this.#queue, this.#options);
+    this.#drains = new Drains(pgque, this.#queue, this.#handler, this.#options, this.name, this.#prepare);
   }
 
   /** The name of its queue. */

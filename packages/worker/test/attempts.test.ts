@@ -1,9 +1,9 @@
 import { Pgque } from "@pgque/client";
-import { retry, type HandlerContext } from "@pgque/worker";
+import { retry, type HandlerContext, type HandlerOutcome } from "@pgque/worker";
 import { afterAll, expect, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
-import { freshQueue, makeBatchWorker, makeWorker, silent } from "./support/worker.ts";
+import { freshQueue, makeWorker, silent } from "./support/worker.ts";
 import { Attempts } from "#src/execute/attempts";
 
 const database = await freshDatabase();
@@ -16,7 +16,7 @@ test("a handler knows its last attempt, and what fails then is told as dead, wit
   const lines: unknown[] = [];
   const told: unknown[] = [];
   const thrown = new Error("no luck");
-  const handle = ({ payload }: { payload: unknown }, context: HandlerContext): unknown => {
+  const handle = ({ payload }: { payload: unknown }, context: HandlerContext): HandlerOutcome => {
     seen.push([context.attempt, context.maxRetries, context.isLastAttempt]);
     if (payload === "throws") throw thrown;
     return retry({ afterMs: 0 }, "busy");
@@ -51,7 +51,7 @@ test("in a batch each message has its own attempt, and the limit is in the conte
     limits.push(maxRetries);
     return messages.map((_, i) => (i === 0 ? retry({ afterMs: 0 }) : undefined));
   };
-  const worker = makeBatchWorker(pgque, queue, handle, { batch: true });
+  const worker = makeWorker(pgque, queue, handle, { batch: true });
   worker.on("deadLettered", ({ message }) => void dead.push(message.payload));
   await worker.drain();
   expect([limits, dead]).toEqual([[0], [1]]);

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { Pgque } from "@pgque/client";
-import type { BatchWorkerOptions, WorkerOptions } from "@pgque/worker";
+import type { WorkerOptions } from "@pgque/worker";
 import { afterAll, expect, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
@@ -20,7 +20,7 @@ await pgque.pool.query(
 // a process that ends before it has said whose session it holds is missed when its lease ends
 const brief = { prefetch: 20, batchSize: 20, leaseMs: 5000, heartbeatIntervalMs: 1000 };
 
-const kinds: { kind: string; end: string; options: WorkerOptions | BatchWorkerOptions }[] = [
+const kinds: { kind: string; end: string; options: WorkerOptions<never, boolean> }[] = [
   { kind: "a shared consumer", end: "exit", options: {} },
   { kind: "a shared consumer, in transactions", end: "kill", options: { transactional: true } },
   { kind: "a shared consumer, in batches", end: "exit", options: { batch: true } },

@@ -46,9 +46,9 @@ test.each<[string, () => unknown, WorkerOptions]>([
   );
   const handledIn: number[] = [];
   const loop = countTurns();
-  const handler = (): unknown => {
+  const handler = (): void | Promise<void> => {
     handledIn.push(loop.turns);
-    return work();
+    return work() as void | Promise<void>;
   };
   await startWorker(pgque, queue, handler, { consumer: "all", prefetch: messages, batchSize: messages, ...options });
   await until(() => handledIn.length === messages, "all are handled");
@@ -82,10 +82,10 @@ test("a handler that returns no promise runs beside those that do, and what each
   const slow = gate();
   const order: unknown[] = [];
   await pgque.sendMany(queue, ["slow", "quick", "fails", "quick too"]);
-  const handler = ({ payload }: { payload: unknown }): unknown => {
+  const handler = ({ payload }: { payload: unknown }): void | Promise<void> => {
     order.push(payload);
     if (payload === "fails") throw new Error("at once");
-    return payload === "slow" ? slow.passed : payload;
+    return payload === "slow" ? slow.passed : undefined;
   };
   const worker = await startWorker(pgque, queue, handler, { concurrency: 2 });
   await until(() => order.length === 4, "all are begun");

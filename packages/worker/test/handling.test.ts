@@ -1,5 +1,6 @@
 import { inspect } from "node:util";
 import { Pgque, defineQueue } from "@pgque/client";
+import { Worker } from "@pgque/worker";
 import { afterAll, expect, test } from "vitest";
 import { z } from "zod";
 import { freshDatabase } from "../../../test/support/database.ts";
@@ -20,6 +21,18 @@ test("every message is handled once and acked", async () => {
   await until(() => handled.length >= 500, "all are handled");
   await until(async () => (await unfinished(pgque, queue)).open === 0, "all are acked");
   expect(handled.toSorted((a, b) => Number(a) - Number(b))).toEqual(payloads);
+});
+
+test("a worker takes the name of a queue, as `send` does, and refuses what is neither", async () => {
+  const queue = await freshQueue(pgque);
+  const handled: unknown[] = [];
+  const worker = new Worker(pgque, queue.name, ({ payload }) => void handled.push(payload), { log: silent });
+  await pgque.send(queue.name, "by name");
+  expect((await worker.drain()).done).toBe(1);
+  expect([worker.queue, handled]).toEqual([queue.name, ["by name"]]);
+  expect(() => new Worker(pgque, 5 as never, () => undefined)).toThrow(
+    "new Worker: expected `queue` to be a value of defineQueue, or the name of a queue, got: 5",
+  );
 });
 
 test("`concurrency` handlers run at once, never more", async () => {
@@ -224,7 +237,7 @@ test("a payload that does not fit is logged before its first retry, with path an
         .string()
         .refine((card) => card === wanted, { error: ({ input }) => `must be a voucher (was "${String(input)}")` }),
     });
-  const id = await pgque.send(plain, { card: "4111-1111" });
+  const { id } = await pgque.send(plain, { card: "4111-1111" });
   const logged: unknown[][] = [];
   const warn = (...line: unknown[]): void => void logged.push(line);
   const old = await startWorker(pgque, defineQueue(plain.name, { payload: cards("voucher") }), () => undefined, {

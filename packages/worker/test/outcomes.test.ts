@@ -1,10 +1,10 @@
 import { Pgque, defineQueue } from "@pgque/client";
-import { deadLetter, done, retry, snooze, UnrecoverableError, Worker } from "@pgque/worker";
+import { deadLetter, done, type HandlerOutcome, retry, snooze, UnrecoverableError, Worker } from "@pgque/worker";
 import { afterAll, describe, expect, test } from "vitest";
 import { z } from "zod";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
-import { freshQueue, gate, startBatchWorker, startWorker, unfinished } from "./support/worker.ts";
+import { freshQueue, gate, startWorker, unfinished } from "./support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
@@ -16,7 +16,8 @@ describe("what a handler returns", () => {
     let handled = 0;
     await startWorker(pgque, queue, ({ payload }) => {
       handled += 1;
-      return [undefined, done(), { kind: "retry" }, "retry"][Number(payload)];
+      // JavaScript lets pass what does not compile
+      return [undefined, done(), { kind: "retry" }, "retry"][Number(payload)] as undefined;
     });
     await pgque.sendMany(queue, [0, 1, 2, 3]);
     await until(async () => handled === 4 && (await unfinished(pgque, queue)).open === 0, "all are acked");
@@ -144,7 +145,7 @@ describe("a handler of batches", () => {
     const queue = await freshQueue(pgque, { maxRetries: 1 });
     await pgque.sendMany(queue, ["a", "b", "c", "d"]);
     const calls: unknown[][] = [];
-    await startBatchWorker(
+    await startWorker(
       pgque,
       queue,
       (messages) => {
@@ -168,7 +169,7 @@ describe("a handler of batches", () => {
     const queue = await freshQueue(pgque);
     await pgque.sendMany(queue, [1, 2]);
     const attempts: number[] = [];
-    await startBatchWorker(
+    await startWorker(
       pgque,
       queue,
       (messages) => {
@@ -186,7 +187,7 @@ describe("a handler of batches", () => {
     await pgque.sendMany(queue, [1, 2, 3, 4, 5, 6]);
     const { open, passed } = gate();
     const sizes: number[] = [];
-    await startBatchWorker(
+    await startWorker(
       pgque,
       queue,
       async (messages) => {
@@ -253,7 +254,7 @@ describe("a time limit", () => {
     );
     const { open, passed } = gate();
     const handled: unknown[] = [];
-    await startBatchWorker(
+    await startWorker(
       pgque,
       queue,
       async (messages) => {
@@ -353,7 +354,7 @@ test("what a handler throws may be a revoked Proxy: its message fails, in a tran
         // oxlint-disable-next-line no-throw-literal
         if (payload === "thrown") throw proxy;
         if (payload === "rejected") return Promise.reject(proxy);
-        return payload === "returned" ? proxy : undefined;
+        return payload === "returned" ? (proxy as HandlerOutcome) : undefined;
       },
       { transactional },
     );

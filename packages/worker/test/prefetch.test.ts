@@ -2,7 +2,7 @@ import { Pgque, type Queue } from "@pgque/client";
 import { afterAll, expect, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
-import { freshQueue, gate, startBatchWorker, startWorker, unfinished } from "./support/worker.ts";
+import { freshQueue, gate, startWorker, unfinished } from "./support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
@@ -100,7 +100,7 @@ test("handlers of batches and of ordered messages hold no more", async () => {
   };
   const options = { prefetchBytes: 2 * mebibyte + 1, concurrency: 10, fallbackPollMs: 600_000 };
   await startWorker(pgque, queue, handler, { ...options, mode: "ordered", consumer: "ordered" });
-  await startBatchWorker(
+  await startWorker(
     pgque,
     together,
     async (messages) => {

@@ -16,18 +16,19 @@ test.each([
   const pgque = new Pgque(database.pool());
   const queue = await freshQueue(pgque);
   const handled: unknown[] = [];
-  const worker = makeWorker(pgque, queue, ({ payload }) => void handled.push(payload), {
-    retryMinMs: 10,
-    retryMaxMs: 10,
-  });
+  // in flight until then: a worker without a lease sends no heartbeat
+  const handler = async ({ payload }: { payload: unknown }): Promise<void> => {
+    await until(async () => (await pgque.runtime.workers()).length === 1, "its heartbeat is seen");
+    handled.push(payload);
+  };
+  const worker = makeWorker(pgque, queue, handler, { retryMinMs: 10, retryMaxMs: 10 });
   await worker.start();
   const signal = new AbortController().signal;
-  const id = await pgque.send(queue, "one", { dedupeKey: "k", signal });
-  expect(await pgque.send(queue, "two", { dedupeKey: "k" })).toBe(id);
+  const { id } = await pgque.send(queue, "one", { dedupeKey: "k", signal });
+  expect(await pgque.send(queue, "two", { dedupeKey: "k" })).toEqual({ id, deduplicated: true });
   await pgque.send(queue, "later", { delayMs: 10 });
   await until(() => handled.length === 2, "both are handled");
   expect(new Set(handled)).toEqual(new Set(["later", "one"]));
-  await until(async () => (await pgque.runtime.workers()).length === 1, "its heartbeat is seen");
   expect((await pgque.pool.query(`show ${name}`)).rows, "which is as it was").toEqual([{ [name]: value }]);
   await worker.stop();
 });

@@ -80,6 +80,8 @@ test("on a connection that has gone silent a time limit gives message, place and
   );
   expect(new Set(ended)).toEqual(new Set([1, 2]));
   await worker.stop();
+  // an idle connection of the pool that has gone silent would never say that it is closed
+  proxy.cut();
   await pool.end();
 });
 
@@ -217,8 +219,8 @@ test.each([
 
 test("a handler that fails because its connection was killed in one of its statements uses an attempt: the statement may be why", async () => {
   const queue = await freshQueue(pgque, { maxRetries: 0 });
-  const kill = (_: unknown, { tx }: HandlerContext): Promise<unknown> =>
-    tx.query("select pg_terminate_backend(pg_backend_pid())");
+  const kill = (_: unknown, { tx }: HandlerContext): Promise<void> =>
+    tx.query("select pg_terminate_backend(pg_backend_pid())").then(() => undefined);
   await startWorker(pgque, queue, kill, { transactional: true });
   await pgque.send(queue, 1);
   await until(async () => (await unfinished(pgque, queue)).dead === 1, "it is a dead letter");

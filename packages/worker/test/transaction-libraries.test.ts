@@ -54,7 +54,7 @@ describe.for(Object.entries(libraries))("by %s", ([, run]) => {
   test("what is written commits with the ack", async () => {
     const queue = await freshQueue(pgque);
     await pgque.sendMany(queue, [1, 2, 3]);
-    await startWorker(pgque, queue, (_, { tx }) => run(tx, insert), { transactional: true });
+    await startWorker(pgque, queue, async (_, { tx }) => void (await run(tx, insert)), { transactional: true });
     await until(async () => (await booked()) === 3 && (await unfinished(pgque, queue)).open === 0, "all are booked");
     expect(await pgque.consumers.list(queue)).toMatchObject([{ depth: 0, inFlight: 0 }]);
   });
@@ -87,8 +87,8 @@ describe.for(Object.entries(libraries))("by %s", ([, run]) => {
       late.push(...(await Promise.allSettled([(async () => run(tx, insert))(), send(next, "never")])));
     };
     // one after the other, so that the connection of the first is that of those after it
-    const handle = (_: unknown, context: HandlerContext): Promise<unknown> =>
-      Promise.all([Promise.reject(new Error("fails")), failLater(context)]);
+    const handle = (_: unknown, context: HandlerContext): Promise<void> =>
+      Promise.all([Promise.reject(new Error("fails")), failLater(context)]).then(() => undefined);
     await startWorker(pgque, queue, handle, { transactional: true, concurrency: 1 });
     await until(async () => (await unfinished(pgque, queue)).dead === 4, "all have failed");
     open();
@@ -101,8 +101,10 @@ describe.for(Object.entries(libraries))("by %s", ([, run]) => {
     const queue = await freshQueue(pgque, { maxRetries: 0 });
     await pgque.sendMany(queue, [1, 2]);
     let ended = 0;
-    const handle = (_: unknown, { tx }: HandlerContext): Promise<unknown> =>
-      Promise.all([run(tx, slowly).finally(() => (ended += 1)), Promise.reject(new Error("fails"))]);
+    const handle = (_: unknown, { tx }: HandlerContext): Promise<void> =>
+      Promise.all([run(tx, slowly).finally(() => (ended += 1)), Promise.reject(new Error("fails"))]).then(
+        () => undefined,
+      );
     await startWorker(pgque, queue, handle, { transactional: true, concurrency: 1 });
     await until(async () => (await unfinished(pgque, queue)).dead === 2, "both have failed");
     // done, or refused where the library had not yet begun it
@@ -120,7 +122,7 @@ describe("a library that connects by itself cannot use a handler's transaction, 
   test.for(Object.entries(unusable))("%s", async ([, run]) => {
     const queue = await freshQueue(pgque, { maxRetries: 0 });
     await pgque.send(queue, 1);
-    await startWorker(pgque, queue, (_, { tx }) => run(tx), { transactional: true });
+    await startWorker(pgque, queue, async (_, { tx }) => void (await run(tx)), { transactional: true });
     await until(async () => (await unfinished(pgque, queue)).dead === 1, "it has failed");
     expect((await pgque.deadLetters.list(queue))[0]?.reason).toContain(
       "expected the transaction of a handler to be used as a connection of pg, it was read as the address of a database",

@@ -3,7 +3,7 @@ import { retry, type HandlerContext } from "@pgque/worker";
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { freshDatabase } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
-import { freshQueue, gate, startBatchWorker, startWorker, unfinished } from "./support/worker.ts";
+import { freshQueue, gate, startWorker, unfinished } from "./support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool({ max: 20 }));
@@ -18,8 +18,9 @@ beforeEach(async () => {
 const rows = async (): Promise<unknown[]> =>
   (await client.query("select * from public.account order by id, balance")).rows;
 
-const book = ({ tx }: HandlerContext, { payload }: MessageOf<MessageTypes>): Promise<unknown> =>
-  tx.query("insert into public.account values ($1, 1)", [payload]);
+const book = async ({ tx }: HandlerContext, { payload }: MessageOf<MessageTypes>): Promise<void> => {
+  await tx.query("insert into public.account values ($1, 1)", [payload]);
+};
 
 test("what the handler writes and the ack commit together", async () => {
   const queue = await freshQueue(pgque);
@@ -130,7 +131,7 @@ test("a handler of batches has one transaction for all of them", async () => {
   const queue = await freshQueue(pgque);
   await pgque.sendMany(queue, [1, 2, 3]);
   let calls = 0;
-  await startBatchWorker(
+  await startWorker(
     pgque,
     queue,
     async (messages, { tx }) => {
@@ -150,7 +151,7 @@ test("outside of a transactional worker there is no transaction, and that is sai
   const sent = await freshQueue(pgque);
   await startWorker(pgque, queue, async (_, context) => {
     await context.send(sent, "sent at once");
-    return context.tx;
+    void context.tx;
   });
   await until(async () => (await unfinished(pgque, queue)).dead === 1, "a dead letter");
   expect((await pgque.deadLetters.list(queue))[0]?.reason).toContain(

@@ -4,7 +4,7 @@ import { purge, setPaused } from "../queries/queues.ts";
 import { consumerStatus } from "../queries/status.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { name } from "../options/checks.ts";
-import { callProblems, inSql, nullable, refuse, type CallOptions } from "../options/option.ts";
+import { callProblems, inSql, nullable, refuse, withResets, type CallOptions } from "../options/option.ts";
 import type { ConsumerSettings, ConsumerStatus } from "./queue-status.ts";
 import { changeableOptions, positionCheck, type ConsumerChanges, type Position } from "./subscribe-options.ts";
 
@@ -65,7 +65,10 @@ export class Consumers {
   async change(queue: QueueRef, consumer: string, changes: ConsumerChanges): Promise<boolean> {
     refuse("consumers.change", [name("consumer", consumer), ...callProblems(changes, nullable(changeableOptions))]);
     const named = { queue: queueOf("consumers.change", queue).name, consumer };
-    const args = { ...named, "options jsonb": JSON.stringify(inSql(changes, changeableOptions)) };
+    const args = {
+      ...named,
+      "options jsonb": JSON.stringify(inSql(withResets(changes, changeableOptions), changeableOptions)),
+    };
     return this.#db.flag("change_consumer", args, { ...named, signal: changes.signal });
   }
 

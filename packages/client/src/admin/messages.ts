@@ -1,7 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { id as idCheck } from "../options/checks.ts";
+import { type Id, id as idCheck } from "../options/checks.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import {
   tailOptions,
@@ -55,11 +55,11 @@ export class Messages {
    *
    * @param id as `send` returned it
    * @example
-   * const id = await pgque.send(orders, { orderId: 42 });
+   * const { id } = await pgque.send(orders, { orderId: 42 });
    * for (const { state, consumer } of await pgque.messages.find(orders, id)) console.log(consumer, state);
    */
-  async find(queue: QueueRef, id: string, options: CallOptions = {}): Promise<FoundMessage[]> {
+  async find(queue: QueueRef, id: Id, options: CallOptions = {}): Promise<FoundMessage[]> {
     refuse("messages.find", [idCheck("id", id), ...callProblems(options)]);
-    return queries.findMessage(this.#db, queueOf("messages.find", queue).name, id, options.signal);
+    return queries.findMessage(this.#db, queueOf("messages.find", queue).name, String(id), options.signal);
   }
 }

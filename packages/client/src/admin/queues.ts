@@ -11,6 +11,7 @@ import {
   callProblems,
   inSql,
   nullable,
+  withResets,
   refuse,
   type CallOptions,
   type OptionTable,
@@ -116,7 +117,8 @@ export class Queues {
   }
 
   /**
-   * Changes settings of a queue; what is not named stays as it is. All or nothing: an error names everything that is wrong.
+   * Changes settings of a queue; what is not named stays as it is, null is the default of `ensure`. All or nothing: an error names everything
+   * that is wrong.
    *
    * @param changes `partitions` and `priorities` can be raised, not set or lowered; `allowExpiry` cannot be switched off
    * @returns false when it was like that already
@@ -127,7 +129,10 @@ export class Queues {
   async change(queue: QueueRef, changes: QueueChanges, options: CallOptions = {}): Promise<boolean> {
     refuse("queues.change", [...problemsOf(changes, nullable(queueOptions)), ...callProblems(options)]);
     const { name: queueName } = queueOf("queues.change", queue);
-    const args = { queue: queueName, "options jsonb": JSON.stringify(inSql(changes, queueOptions)) };
+    const args = {
+      queue: queueName,
+      "options jsonb": JSON.stringify(inSql(withResets(changes, queueOptions), queueOptions)),
+    };
     return this.#db.flag("change_queue", args, { queue: queueName, signal: options.signal });
   }
 

@@ -39,9 +39,9 @@ export class Schedules {
     queue: QueueRef<Types>,
     cron: string,
     payload: NoInfer<Types[Type]["input"]>,
-    ...[options]: SendArguments<Types, Type, ScheduleOptions>
+    ...optionsWithType: SendArguments<Types, Type, ScheduleOptions>
   ): Promise<boolean> {
-    const given: ScheduleOptions = options ?? {};
+    const given: ScheduleOptions = optionsWithType[0] ?? {};
     const target = queueOf("schedules.set", queue);
     refuse("schedules.set", [
       nameCheck("name", name),

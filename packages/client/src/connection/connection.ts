@@ -7,10 +7,11 @@ import { called, type Arguments } from "../queries/values.ts";
 import type { Telemetry } from "../types.ts";
 import type { Queryable, Statement } from "./queryable.ts";
 import type { WaitingStatement } from "../adapters/serialize.ts";
-import { untilAborted } from "./abortable.ts";
+import { Unanswered, untilAborted } from "./abortable.ts";
 import { addressOf, isPool } from "./address.ts";
 import { Borrowed, NotConnected } from "./borrowed.ts";
 import { inSuitableTransaction } from "./own-transaction.ts";
+import { keepsStatements, wasNotKept } from "./prepared.ts";
 import { mayRetry, retrying } from "./retry.ts";
 import type { Schema } from "./schema.ts";
 import { TimeLimit } from "./time-limit.ts";
@@ -30,6 +31,7 @@ export interface Call {
 
 /** How statements are run. */
 export interface ConnectionOptions extends Omit<DefaultsOf<typeof clientOptions>, "schema"> {
+  prepare?: boolean | undefined;
   telemetry?: Telemetry | undefined;
 }
 
@@ -142,15 +144,26 @@ export class Connection {
     try {
       const schema = this.#schema.known ?? (await untilAborted(this.#lookForSchema(), signal));
       const statement: Statement = { text: text(schema), ...(values && { values }) };
-      if (this.#options.prepare && values) statement.name = statementName(statement.text);
+      if (values && (await this.#prepares(signal))) statement.name = statementName(statement.text);
       isSent = true;
       const { rows } = await this.#query(statement, limit);
       return rows;
     } catch (thrown) {
       const connecting = thrown instanceof NotConnected;
       const cause = connecting ? thrown.cause : thrown;
-      if (signal.aborted && cause === signal.reason)
+      if (thrown instanceof Unanswered && !limit.isOver)
+        throw new PgqueError(
+          "CONNECTION_LOST",
+          "the call was given up, and the database has not said that it was cancelled",
+          {
+            hint: "Whether it took effect is not known",
+            cause: thrown.cause,
+          },
+        );
+      if (signal.aborted && (cause === signal.reason || thrown instanceof Unanswered))
         throw limit.isOver ? limit.errorOf(connecting || !isSent ? "DATABASE_UNREACHABLE" : "CONNECTION_LOST") : cause;
+      if (this.#options.prepare === undefined && isPool(this.#queryable) && wasNotKept(this.#queryable, cause))
+        return this.#run(text, values, { queue, consumer }, limit);
       const error = this.#explained(cause, {
         connecting,
         ...(typeof queue === "string" && { queue }),
@@ -159,6 +172,12 @@ export class Connection {
       if (isPgqueError(error, "SCHEMA_NOT_INSTALLED")) this.#schema.forget();
       throw error;
     }
+  }
+
+  /** In the caller's transaction only when it is asked for: a statement that is not there any more would break it. */
+  async #prepares(signal: AbortSignal): Promise<boolean> {
+    const { prepare } = this.#options;
+    return prepare ?? (isPool(this.#queryable) && keepsStatements(this.#queryable, signal));
   }
 
   /** It is shared by all who wait for it, so no signal of a caller ends it. */

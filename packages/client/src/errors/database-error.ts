@@ -1,3 +1,4 @@
+import { connectHint } from "./connect-hint.ts";
 import { type Address, showAddress } from "../connection/address.ts";
 import { unwrapped, type UnwrappedError } from "./unwrap-error.ts";
 import { codeOfConnect, codeOfStatement } from "./sqlstates.ts";
@@ -104,15 +105,15 @@ function errorOf(failure: Failure, code: PgqueErrorCode): PgqueError {
 
 /** The message and the hint of codes with words of their own. */
 const explained: Partial<Record<PgqueErrorCode, (failure: Failure) => [message: string, hint: string]>> = {
-  ACCESS_DENIED: ({ connecting, sqlstate, message, hint, where, schema }) => {
+  ACCESS_DENIED: ({ connecting, sqlstate, message, hint, where, schema, cause }) => {
     const roles = `${schema}_viewer to look, ${schema}_writer to send, ${schema}_reader to receive, or ${schema}_admin to administer`;
     const privileges = `Make the role a member of ${roles}; or grant it the queue with grant_queue(queue, role, privilege)`;
     const isLogin = connecting || sqlstate !== "42501";
-    return [`the database at ${where} refused: ${message}`, isLogin ? "Check user and password" : (hint ?? privileges)];
+    return [`the database at ${where} refused: ${message}`, isLogin ? connectHint(cause) : (hint ?? privileges)];
   },
-  DATABASE_UNREACHABLE: ({ message, where }) => [
+  DATABASE_UNREACHABLE: ({ message, where, cause }) => [
     `could not connect to the database at ${where}: ${message}`,
-    "Check that it runs, has a connection to spare, and is the one that the connection string should name",
+    connectHint(cause),
   ],
   READ_ONLY: ({ message, where }) => [
     `expected the database at ${where} to accept writes, got: ${message}`,

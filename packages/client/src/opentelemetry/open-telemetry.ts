@@ -14,6 +14,7 @@ import type {
   Headers,
   Message,
   SendOperation,
+  Sent,
   SettleOperation,
   Source,
   Telemetry,
@@ -68,7 +69,7 @@ class OpenTelemetry implements Telemetry {
   }
 
   /** One span for the statement, whose context all its messages carry; a context of the sender's own is linked and left alone. */
-  async send<Result extends string | string[]>(
+  async send<Result extends Sent | Sent[]>(
     { queue, type, headers, count }: SendOperation,
     work: (headers: Headers | undefined) => Promise<Result>,
   ): Promise<Result> {
@@ -89,7 +90,7 @@ class OpenTelemetry implements Telemetry {
     const ended: End = (error) => end(error, count ?? 1);
     return during(span, active, ended, async () => {
       const sent = await work(own ? headers : withContext(headers, active));
-      if (typeof sent === "string") span.setAttribute("messaging.message.id", sent);
+      if (!Array.isArray(sent)) span.setAttribute("messaging.message.id", sent.id);
       return sent;
     });
   }

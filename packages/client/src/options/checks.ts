@@ -103,13 +103,18 @@ export function isTime(value: unknown): value is Date {
 /** The largest id there can be. */
 const idMax = 2n ** 63n - 1n;
 
+/** An id as a call takes it: ids are strings, and a bigint is as good. A number is refused, for it may have been rounded. */
+export type Id = string | bigint;
+
 const isId = (value: unknown): boolean =>
-  typeof value === "string" && /^(0|[1-9]\d{0,18})$/.test(value) && (value.length < 19 || BigInt(value) <= idMax);
+  typeof value === "bigint"
+    ? value >= 0n && value <= idMax
+    : typeof value === "string" && /^(0|[1-9]\d{0,18})$/.test(value) && (value.length < 19 || BigInt(value) <= idMax);
 
 /** An id of a message, a batch or a dead letter. */
-export const id: Check<string> = expecting<string>(`an id, a decimal string from "0" to "${idMax}"`, isId);
+export const id: Check<Id> = expecting<Id>(`an id, a decimal string from "0" to "${idMax}" or a bigint`, isId);
 
-export const ids: Check<readonly string[]> = check((name, value) => {
+export const ids: Check<readonly Id[]> = check((name, value) => {
   if (!Array.isArray(value)) return expected(name, "an array of ids", value);
   const wrong = value.findIndex((one) => !isId(one));
   return wrong === -1 ? undefined : id(`${name}[${wrong}]`, value[wrong]);

@@ -51,7 +51,8 @@ export function completed<Table extends OptionTable, Given extends OptionsOf<Tab
 export const callOptions = {
   /**
    * Gives the call up: it then rejects with the signal's reason. One that has not begun is not sent; one under way is cancelled in the
-   * database, unless it runs in the caller's transaction, which that would break. A call that was done nevertheless returns its result.
+   * database, unless it runs in the caller's transaction, which that would break. A call that was done nevertheless returns its result. A database
+   * that does not answer within a second leaves it unknown: CONNECTION_LOST, whose `cause` is the signal's reason.
    */
   signal: {
     check: expecting<AbortSignal>("an AbortSignal", (value) => value instanceof AbortSignal),
@@ -105,6 +106,15 @@ export function refuse(where: string, problems: readonly (string | undefined)[])
   const found = problems.filter((problem) => problem !== undefined);
   if (found.length === 0) return;
   throw new PgqueError("INVALID_OPTION", `${where}: ${found.join("; ")}`, { details: { problems: found } });
+}
+
+/** Changes in which null is the default of its option, and null where that has none. */
+export function withResets<Changes extends object>(changes: Changes, table: OptionTable): Changes {
+  const entries = Object.entries(changes).map(([name, value]: [string, unknown]) => [
+    name,
+    value === null ? (table[name]?.default ?? null) : value,
+  ]);
+  return Object.fromEntries(entries) as Changes;
 }
 
 /** An option as SQL calls it: `retentionMs` is `retention` there. */

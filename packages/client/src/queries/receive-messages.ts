@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import type { Connection, Row } from "../connection/connection.ts";
 import type { DefaultsOf } from "../options/option.ts";
 import type { receiveOptions } from "../receive/receive-options.ts";
@@ -47,16 +47,16 @@ const longestBytes = 256 * 1024 * 1024;
 /** The messages of one receive, in order. */
 export async function receiveMessages(
   db: Connection,
-  request: DefaultsOf<typeof receiveOptions> & { queue: string; worker: string },
+  request: DefaultsOf<typeof receiveOptions> & { queue: string; worker: string; finished?: string | undefined },
   signal?: AbortSignal,
 ): Promise<ReceivedRow[]> {
-  const { queue, consumer, worker, max, maxBytes, leaseMs, tellsBegun } = request;
+  const { queue, consumer, worker, max, maxBytes, leaseMs, reportsStarted, finished } = request;
   // nobody who sends can know it: no payload or type holds it
-  const separator = `,${randomBytes(9).toString("base64url")},`;
+  const separator = `,${randomUUID()},`;
   const groups = await db.rows(
     (s) => `
-      select ${lists}${db.commitsEachStatement ? withoutWaiting : ""}
-        from ${s}.receive_messages(queue => $1, consumer => $2, worker => $3, max_messages => $4::text::integer, lease => $5::text::interval, max_bytes => $6::text::integer, tells_begun => $7::text::boolean)
+      select ${lists}${db.commitsEachStatement && finished === undefined ? withoutWaiting : ""}
+        from ${s}.${finished === undefined ? "receive_messages(" : "next_messages(finished => array[$9::text::bigint], "}queue => $1, consumer => $2, worker => $3, max_messages => $4::text::integer, lease => $5::text::interval, max_bytes => $6::text::integer, reports_started => $7::text::boolean)
              with ordinality as r (batch_id, message_id, attempt, type, payload, headers, created_at, leased_until, priority, key, crashes, n)
        cross join (select $8::text) as s (separator)
        group by (n - 1) / 100`,
@@ -67,8 +67,9 @@ export async function receiveMessages(
       String(max),
       milliseconds(leaseMs),
       String(Math.min(maxBytes, longestBytes)),
-      String(tellsBegun),
+      String(reportsStarted),
       separator,
+      ...(finished === undefined ? [] : [finished]),
     ],
     { queue, consumer, signal },
   );

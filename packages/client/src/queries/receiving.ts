@@ -1,15 +1,16 @@
+import type { Id } from "../options/checks.ts";
 import type { Connection } from "../connection/connection.ts";
 import { list, milliseconds, type Arguments } from "./values.ts";
 
 /** `messageIds` null: the whole batch. */
-function acked(batchId: string, messageIds: readonly string[] | null): Arguments {
+function acked(batchId: Id, messageIds: readonly Id[] | null): Arguments {
   return { "batch_id bigint": batchId, ...(messageIds && { "message_ids bigint[]": list(messageIds) }) };
 }
 
 export function ack(
   db: Connection,
-  batchId: string,
-  messageIds: readonly string[] | null,
+  batchId: Id,
+  messageIds: readonly Id[] | null,
   signal?: AbortSignal,
 ): Promise<boolean> {
   return db.flag("ack", acked(batchId, messageIds), { signal });
@@ -17,8 +18,8 @@ export function ack(
 
 export async function ackStrict(
   db: Connection,
-  batchId: string,
-  messageIds: readonly string[] | null,
+  batchId: Id,
+  messageIds: readonly Id[] | null,
   signal?: AbortSignal,
 ): Promise<void> {
   await db.value("ack_strict", acked(batchId, messageIds), { signal });
@@ -28,36 +29,36 @@ export async function ackStrict(
  * Both in one round trip, which takes statements without parameters: what is written into them are numbers. When the ack fails, nothing of the
  * transaction is committed.
  */
-export async function ackAndCommit(db: Connection, batchId: string, messageIds: readonly string[]): Promise<void> {
+export async function ackAndCommit(db: Connection, batchId: Id, messageIds: readonly Id[]): Promise<void> {
   await db.script(
     (s) => `select ${s}.ack_strict(batch_id => ${batchId}, message_ids => '{${messageIds.join(",")}}'); commit`,
   );
 }
 
-export function tellBegun(
+export function reportStarted(
   db: Connection,
-  batchId: string,
-  messageId: string,
+  batchId: Id,
+  messageId: Id,
   alone: boolean,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const args = { "batch_id bigint": batchId, "message_id bigint": messageId, "alone boolean": String(alone) };
-  return db.flag("tell_begun", args, { idempotent: true, signal });
+  return db.flag("report_started", args, { idempotent: true, signal });
 }
 
 /** What becomes of the messages of a batch, in lists; those of one outcome in parallel. */
 export interface Outcomes {
-  retryIds: readonly string[];
+  retryIds: readonly Id[];
   retryAfterMs: readonly number[];
   reasons: readonly (string | null)[];
-  releaseIds: readonly string[];
-  snoozeIds: readonly string[];
+  releaseIds: readonly Id[];
+  snoozeIds: readonly Id[];
   snoozeAfterMs: readonly number[];
-  deadIds: readonly string[];
+  deadIds: readonly Id[];
   deadReasons: readonly (string | null)[];
 }
 
-export function settle(db: Connection, batchId: string, outcomes: Outcomes, signal?: AbortSignal): Promise<boolean> {
+export function settle(db: Connection, batchId: Id, outcomes: Outcomes, signal?: AbortSignal): Promise<boolean> {
   // everything is done, as nearly always: ack has a function of the queue's own, and takes half as long
   if (Object.values(outcomes).every(({ length }: readonly unknown[]) => length === 0))
     return ack(db, batchId, null, signal);

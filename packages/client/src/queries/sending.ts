@@ -1,18 +1,29 @@
 import type { Connection } from "../connection/connection.ts";
-import { jsonTexts } from "./values.ts";
+import type { Sent } from "../types.ts";
+import { called, jsonTexts } from "./values.ts";
 
-/** `payload` and `options`: JSON texts. `idempotent`: a second one would send nothing. */
+/** `payload` and `options`: JSON texts. `keyed`: with a dedupe key. `idempotent`: a second one would send nothing. */
 export async function send(
   db: Connection,
-  message: { queue: string; type: string; payload: string; options: string | null; idempotent: boolean },
+  message: {
+    queue: string;
+    type: string;
+    payload: string;
+    options: string | null;
+    keyed: boolean;
+    idempotent: boolean;
+  },
   signal?: AbortSignal,
-): Promise<string> {
-  const { queue, type, payload, options, idempotent } = message;
+): Promise<Sent> {
+  const { queue, type, payload, options, keyed, idempotent } = message;
   const args = { queue_name: queue, type_name: type, "payload text": payload, "options jsonb": options };
-  return String(await db.value("send", args, { queue, idempotent, signal }));
+  const call = { queue, idempotent, signal };
+  return keyed
+    ? sentOf(await db.value("send_deduplicated", args, call))
+    : { id: String(await db.value("send", args, call)), deduplicated: false };
 }
 
-/** Ids in the order of the payloads. `headers` and `options`: one JSON text for all of them. */
+/** In the order of the payloads. `headers` and `options`: one JSON text for all of them. */
 export async function sendBatch(
   db: Connection,
   batch: {
@@ -21,11 +32,12 @@ export async function sendBatch(
     payloads: readonly string[];
     headers: string | null;
     options: string | null;
+    keyed: boolean;
     idempotent: boolean;
   },
   signal?: AbortSignal,
-): Promise<string[]> {
-  const { queue, type, payloads, headers, options, idempotent } = batch;
+): Promise<Sent[]> {
+  const { queue, type, payloads, headers, options, keyed, idempotent } = batch;
   const args = {
     queue_name: queue,
     type_name: type,
@@ -33,6 +45,21 @@ export async function sendBatch(
     "headers jsonb[]": headers === null ? null : jsonTexts(payloads.map(() => headers)),
     "options jsonb": options,
   };
-  const ids = await db.value("send_batch", args, { queue, idempotent, signal });
-  return String(ids).slice(1, -1).split(",");
+  const call = { queue, idempotent, signal };
+  if (keyed) {
+    const [text, values] = called("send_batch_deduplicated", args);
+    const rows = await db.rows((schema) => `select ${text(schema)}::text as value`, values, call);
+    return rows.map((row) => sentOf(Object.values(row)[0]));
+  }
+  const ids = String(await db.value("send_batch", args, call));
+  return ids
+    .slice(1, -1)
+    .split(",")
+    .map((id) => ({ id, deduplicated: false }));
+}
+
+/** A row of type `sent` as text: `(42,f)`. */
+function sentOf(text: unknown): Sent {
+  const [id = "", deduplicated] = String(text).slice(1, -1).split(",");
+  return { id, deduplicated: deduplicated === "t" };
 }

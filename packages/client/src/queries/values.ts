@@ -3,9 +3,9 @@
 // (`$1::text::bigint`), a list is one text, and its columns are read by their place, since drivers can be set to rename them.
 
 /** A list, as Postgres writes an array. */
-export function list(values: readonly (string | null)[]): string {
-  const element = (value: string | null) =>
-    value === null ? "null" : `"${value.replaceAll(/["\\]/g, String.raw`\$&`)}"`;
+export function list(values: readonly (string | bigint | null)[]): string {
+  const element = (value: string | bigint | null) =>
+    value === null ? "null" : `"${String(value).replaceAll(/["\\]/g, String.raw`\$&`)}"`;
   return `{${values.map(element).join(",")}}`;
 }
 
@@ -18,7 +18,7 @@ export function jsonTexts(values: readonly string[]): string {
 }
 
 /** The arguments of a function by name, each followed by its type in SQL unless that is text: `"batch_id bigint"`. Undefined: null. */
-export type Arguments = Readonly<Record<string, string | null | undefined>>;
+export type Arguments = Readonly<Record<string, string | bigint | null | undefined>>;
 
 /** A call of a function in named notation, so that it may gain arguments. The text is constant for a schema, so that it can be prepared. */
 export function called(name: string, args: Arguments): [text: (schema: string) => string, values: (string | null)[]] {
@@ -26,7 +26,10 @@ export function called(name: string, args: Arguments): [text: (schema: string) =
     const [label, type] = arg.split(" ");
     return `${label} => $${i + 1}${type === undefined ? "" : `::text::${type}`}`;
   });
-  return [(schema) => `${schema}.${name}(${named.join(", ")})`, Object.values(args).map((value) => value ?? null)];
+  return [
+    (schema) => `${schema}.${name}(${named.join(", ")})`,
+    Object.values(args).map((value) => value?.toString() ?? null),
+  ];
 }
 
 /** An interval. Fractions are rounded. */

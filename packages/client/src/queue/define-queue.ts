@@ -6,42 +6,56 @@ import type { AnyType, MessageTypes, Store, StoreOf } from "../types.ts";
 import { queueDefaults, type QueueDefaults } from "./queue-defaults.ts";
 import { queueOptions, type QueueOptions } from "./queue-options.ts";
 
-/** A queue without schemas: any JSON, of whatever type it is said to have. */
-export interface UntypedQueueDefinition<Payload = unknown> extends QueueOptions {
-  payload?: undefined;
-  types?: undefined;
-  store?: undefined;
-  /** What a send does unless it says otherwise. */
-  defaults?: QueueDefaults<Payload> | undefined;
-}
+type Schema = StandardSchemaV1;
+type Schemas = Record<string, Schema>;
 
-/**
- * Which form of a payload is stored. `output`: the JSON of the schema's output, so that unknown keys are gone and defaults are the same on every
- * attempt; the schema has to read that JSON and give the same output. `input`: the JSON of what was sent. Either is parsed again when it is
- * received. Default: `output`; the compiler asks for `input` where the output's JSON is not valid input.
- */
-type StoreOption<Allowed extends Store> = "output" extends Allowed ? { store?: Store | undefined } : { store: "input" };
-
-/** A queue whose messages all have one kind of payload. */
-export interface QueueDefinition<Schema extends StandardSchemaV1> extends QueueOptions {
+/** What a queue is: its settings, and the schema of its payloads or of each type. */
+export interface QueueDefinition<
+  Payload = unknown,
+  Of extends Schema | undefined = Schema | undefined,
+  ByType extends Schemas | undefined = Schemas | undefined,
+> extends QueueOptions {
   /**
-   * What a payload looks like: any Standard Schema (zod, valibot, arktype, …). Payloads are checked when they are sent and again
-   * when they are received, as the JSON that they are then: a date is a string. `store` says which form is stored. Default: any JSON, typed `unknown`.
+   * What a payload looks like, for a queue whose messages are of one kind: any Standard Schema (zod, valibot, arktype, …). Payloads are checked
+   * when they are sent and again when they are received, as the JSON that they are then: a date is a string. `store` says which form is stored.
+   * Not together with `types`. Default: any JSON, typed `unknown`.
    */
-  payload: Schema;
-  types?: undefined;
+  payload?: Of;
+  /** The schema of each type's payload. A send then names its `type`; a received message is told apart by it. Default: types have no meaning. */
+  types?: ByType;
   /** What a send does unless it says otherwise. */
-  defaults?: QueueDefaults<StandardSchemaV1.InferInput<Schema>> | undefined;
+  defaults?: QueueDefaults<InputOf<Payload, Of, ByType>, TypeOf<ByType>> | undefined;
+  /**
+   * Which form of a payload is stored. `output`: the JSON of the schema's output, so that unknown keys are gone and defaults are the same on every
+   * attempt; the schema has to read that JSON and give the same output. `input`: the JSON of what was sent. Either is parsed again when it is
+   * received. Default: `output`; the compiler asks for `input` where the output's JSON is not valid input.
+   */
+  store?: Store | undefined;
 }
 
-/** A queue that carries several types of message. */
-export interface TypedQueueDefinition<Schemas extends Record<string, StandardSchemaV1>> extends QueueOptions {
-  /** The schema of each type's payload. A send then names its `type`; a received message is told apart by it. */
-  types: Schemas;
-  payload?: undefined;
-  /** What a send does unless it says otherwise. */
-  defaults?: QueueDefaults<StandardSchemaV1.InferInput<Schemas[keyof Schemas]>, keyof Schemas & string> | undefined;
-}
+/** What a send is given. */
+type InputOf<Payload, Of, ByType> = Of extends Schema
+  ? StandardSchemaV1.InferInput<Of>
+  : ByType extends Schemas
+    ? StandardSchemaV1.InferInput<ByType[keyof ByType]>
+    : Payload;
+
+type TypeOf<ByType> = ByType extends Schemas ? keyof ByType & string : string;
+
+/** The types of a queue that is defined with these. */
+type TypesDefined<Payload, Of, ByType> = Of extends Schema
+  ? AnyType<StandardSchemaV1.InferInput<Of>, StandardSchemaV1.InferOutput<Of>>
+  : ByType extends Schemas
+    ? TypesOf<ByType>
+    : AnyType<Payload>;
+
+/** What options have to be beside one another: `payload` alone, and `store` where it cannot be the default. */
+type Together<Of, ByType> = Of extends Schema
+  ? { types?: undefined } & StoreAmong<StoreOf<Of>>
+  : ByType extends Schemas
+    ? StoreAmong<CommonStore<ByType>>
+    : { store?: undefined };
+type StoreAmong<Allowed extends Store> = "output" extends Allowed ? unknown : { store: "input" };
 
 /** A queue as the application knows it: its name, settings and types. Makes no connection and creates nothing. */
 export interface Queue<Types extends MessageTypes = MessageTypes> {
@@ -59,17 +73,17 @@ export interface Queue<Types extends MessageTypes = MessageTypes> {
 }
 
 /** The forms that can be stored with every one of some schemas. */
-type CommonStore<Schemas extends Record<string, StandardSchemaV1>> = {
-  [Type in keyof Schemas]: "output" extends StoreOf<Schemas[Type]> ? never : Type;
-}[keyof Schemas] extends never
+type CommonStore<ByType extends Schemas> = {
+  [Type in keyof ByType]: "output" extends StoreOf<ByType[Type]> ? never : Type;
+}[keyof ByType] extends never
   ? Store
   : "input";
 
 /** The types of a queue that was defined with `types`. */
-export type TypesOf<Schemas extends Record<string, StandardSchemaV1>> = {
-  [Type in keyof Schemas & string]: {
-    input: StandardSchemaV1.InferInput<Schemas[Type]>;
-    output: StandardSchemaV1.InferOutput<Schemas[Type]>;
+export type TypesOf<ByType extends Schemas> = {
+  [Type in keyof ByType & string]: {
+    input: StandardSchemaV1.InferInput<ByType[Type]>;
+    output: StandardSchemaV1.InferOutput<ByType[Type]>;
   };
 };
 
@@ -102,26 +116,14 @@ const checks = {
  * const events = defineQueue("events", { types: { created: Created, paid: Paid } });
  * const notes = defineQueue<{ text: string }>("notes"); // typed, and checked by nobody
  */
-export function defineQueue<Schemas extends Record<string, StandardSchemaV1>>(
+export function defineQueue<
+  Payload = unknown,
+  Of extends Schema | undefined = undefined,
+  ByType extends Schemas | undefined = undefined,
+>(
   name: string,
-  definition: TypedQueueDefinition<Schemas> & StoreOption<CommonStore<Schemas>>,
-): Queue<TypesOf<Schemas>>;
-export function defineQueue<Schema extends StandardSchemaV1>(
-  name: string,
-  definition: QueueDefinition<Schema> & StoreOption<StoreOf<Schema>>,
-): Queue<AnyType<StandardSchemaV1.InferInput<Schema>, StandardSchemaV1.InferOutput<Schema>>>;
-export function defineQueue<Payload = unknown>(
-  name: string,
-  definition?: UntypedQueueDefinition<Payload>,
-): Queue<AnyType<Payload>>;
-export function defineQueue(
-  name: string,
-  definition:
-    | UntypedQueueDefinition
-    | ((QueueDefinition<StandardSchemaV1> | TypedQueueDefinition<Record<string, StandardSchemaV1>>) & {
-        store?: Store | undefined;
-      }) = {},
-): Queue {
+  definition: QueueDefinition<Payload, Of, ByType> & Together<Of, ByType> = {} as never,
+): Queue<TypesDefined<Payload, Of, ByType>> {
   refuse(`defineQueue(${show(name)})`, [
     queueName("name", name),
     ...problemsOf(definition, checks),
@@ -137,16 +139,17 @@ export function defineQueue(
     payload,
     types: types && Object.freeze({ ...types }),
     store,
-  });
+  }) as Queue as Queue<TypesDefined<Payload, Of, ByType>>;
 }
 
 /** A queue as it is given to a call: a value of `defineQueue`, or a name for one without schemas. */
 export type QueueRef<Types extends MessageTypes = MessageTypes> = Queue<Types> | string;
 
 /**
- * The queue that a call was given.
+ * The queue that a call was given: itself, or one without schemas for a name. For what takes a queue as the client does.
  *
- * @throws PgqueError INVALID_OPTION
+ * @param where the call, for its error
+ * @throws PgqueError INVALID_OPTION when it is neither
  */
 export function queueOf(where: string, queue: QueueRef): Queue {
   if (typeof queue === "string") return defineQueue(queue);

@@ -108,7 +108,7 @@ export const queueOptions = {
 /** Settings of a queue. They take effect when the queue is created; one that exists keeps its own: see `pgque.queues.change`. */
 export interface QueueOptions extends OptionsOf<typeof queueOptions> {}
 
-/** What can be changed of a queue. Null: the default of SQL. */
+/** What can be changed of a queue. Null: the default with which `ensure` creates a queue. */
 export interface QueueChanges extends ChangesOf<typeof queueOptions> {}
 
 /** Every setting of a queue; null: none, such as no limit. */

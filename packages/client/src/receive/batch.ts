@@ -1,3 +1,4 @@
+import type { Id } from "../options/checks.ts";
 import { untilAborted } from "../connection/abortable.ts";
 import { callProblems, refuse, type CallOptions } from "../options/option.ts";
 import type { InvalidMessage, Message } from "../types.ts";
@@ -20,6 +21,9 @@ export interface BatchContent<Received> {
   /** How long what is given back waits, unless a call says otherwise. */
   retryAfterMs: number;
 }
+
+/** What a loop does with a batch that was gone through: see `Batch.#finish`. */
+export let finish: (batch: Batch, later: boolean) => Promise<string | undefined>;
 
 /**
  * The messages of one receive, held under a lease: settle them before it ends, or they are delivered again. Calls may overlap; they settle
@@ -53,6 +57,10 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   /** End with the last call that had its turn alone, and with the acks of some messages since. */
   #turn: Promise<unknown> = Promise.resolve();
   #acks: Promise<unknown> = Promise.resolve();
+
+  static {
+    finish = (batch, later) => batch.#finish(later);
+  }
 
   constructor(content: BatchContent<Received>, settler: BatchSettler) {
     this.id = content.id;
@@ -109,7 +117,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * if (first) await batch.ack([first.id]);
    * await batch.ack(); // the rest
    */
-  async ack(messageIds?: readonly string[], options: CallOptions = {}): Promise<boolean> {
+  async ack(messageIds?: readonly Id[], options: CallOptions = {}): Promise<boolean> {
     const { id } = this;
     if (id === null) return true;
     if (messageIds === undefined) return this.settle(options);
@@ -128,7 +136,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * @example
    * await batch.nack(batch.messages.map((message) => message.id), { retryAfterMs: 5000, reason: "gateway timeout" });
    */
-  async nack(messageIds: readonly string[], options: NackOptions = {}): Promise<number> {
+  async nack(messageIds: readonly Id[], options: NackOptions = {}): Promise<number> {
     if (this.id !== null) refuse("nack", callProblems(options, nackOptions));
     return this.#giveBack(messageIds, "retried", options, (id) => {
       const { retryAfterMs = this.#retryAfterMs } = options;
@@ -146,7 +154,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * @example
    * await batch.snooze(batch.messages.map((message) => message.id), 60_000); // the gateway said when to come back
    */
-  async snooze(messageIds: readonly string[], afterMs: number, options: CallOptions = {}): Promise<number> {
+  async snooze(messageIds: readonly Id[], afterMs: number, options: CallOptions = {}): Promise<number> {
     return this.#giveBack(messageIds, "snoozed", options, (id) =>
       this.#settler.snooze(id, messageIds, afterMs, options),
     );
@@ -162,7 +170,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
    * const unknown = batch.messages.filter((message) => message.payload.orderId < 0);
    * await batch.bury(unknown.map((message) => message.id), "no such order");
    */
-  async bury(messageIds: readonly string[], reason?: string | null, options: CallOptions = {}): Promise<number> {
+  async bury(messageIds: readonly Id[], reason?: string | null, options: CallOptions = {}): Promise<number> {
     return this.#giveBack(messageIds, "dead", options, (id) => this.#settler.bury(id, messageIds, reason, options));
   }
 
@@ -180,10 +188,19 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
     return this.#serialize(options, () => this.#settle(options));
   }
 
+  /** Settles what is left. `later`: when that is all of it, and valid, its id is returned instead, to be acked with the next receive. */
+  async #finish(later: boolean): Promise<string | undefined> {
+    await ended(this.#turn, this.#acks);
+    const isUntouched = !this.#refused && this.#outcomes.size === 0 && this.invalid.length === 0;
+    if (later && this.id !== null && isUntouched) return this.id;
+    if (this.open.length > 0) await this.ack();
+    return undefined;
+  }
+
   async #settle(options: SettleOptions): Promise<boolean> {
     if (this.id === null) return true;
     const { retry = [], release = [], snooze = [], dead = [] } = options;
-    const named = new Set([...this.#outcomes.keys(), ...release, ...idsOf([...retry, ...snooze, ...dead])]);
+    const named = new Set([...this.#outcomes.keys(), ...release.map(String), ...idsOf([...retry, ...snooze, ...dead])]);
     const left = this.invalid
       .filter(({ message }) => !named.has(message.id))
       .map(({ message, error }) => ({ id: message.id, afterMs: this.#retryAfterMs, reason: error.message }));
@@ -232,7 +249,7 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   }
 
   async #giveBack(
-    messageIds: readonly string[],
+    messageIds: readonly Id[],
     outcome: MessageOutcome,
     options: CallOptions,
     call: (batchId: string) => Promise<number>,
@@ -266,9 +283,9 @@ export class Batch<Received extends Message = Message> implements Iterable<Recei
   }
 
   /** What came first stands, as it does in the database. */
-  #record(done: boolean, messageIds: readonly string[], outcome: MessageOutcome): boolean {
+  #record(done: boolean, messageIds: readonly Id[], outcome: MessageOutcome): boolean {
     if (!done) this.#refused = true;
-    if (done) for (const id of messageIds) if (!this.#outcomes.has(id)) this.#outcomes.set(id, outcome);
+    if (done) for (const id of messageIds.map(String)) if (!this.#outcomes.has(id)) this.#outcomes.set(id, outcome);
     return done;
   }
 }
@@ -278,4 +295,4 @@ async function ended(...calls: Promise<unknown>[]): Promise<void> {
   await Promise.allSettled(calls);
 }
 
-const idsOf = (messages: readonly { id: string }[]): string[] => messages.map(({ id }) => id);
+const idsOf = (messages: readonly { id: Id }[]): string[] => messages.map(({ id }) => String(id));

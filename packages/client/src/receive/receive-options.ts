@@ -18,8 +18,8 @@ export const receiveOptions = {
   },
   /** Whose heartbeats keep the batch: see `pgque.runtime.heartbeat`. Default: a name of the batch's own, which `extend` keeps alive. */
   worker: { check: text, absent: "a name of the batch's own", help: "whose heartbeats keep the batch" },
-  /** Whether `runtime.settler().tellBegun` is called before a message with `crashes` is handled: a lost lease then uses no attempts. Default: false. */
-  tellsBegun: { check: boolean, default: false, help: "whether the handler tells when a suspect message begins" },
+  /** Whether `runtime.settler().reportStarted` is called before a message with `crashes` is handled: a lost lease then uses no attempts. Default: false. */
+  reportsStarted: { check: boolean, default: false, help: "whether the start of a suspect message is reported" },
   /** How long the messages are this batch's alone, in milliseconds. 1 to 604800000 (7 days). Default: 30000 (30 s). */
   leaseMs: { check: integer(1, 7 * 86_400_000), default: 30_000, help: "how long the messages are this batch's alone" },
 } satisfies OptionTable;

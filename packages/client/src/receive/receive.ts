@@ -19,6 +19,8 @@ export interface Reading {
   checkMs?: number | undefined;
   /** Called when the batch is leased and its payloads are still to be checked. */
   onLeased?: (() => void) | undefined;
+  /** A batch that is acked in the same call and transaction. */
+  finished?: string | undefined;
 }
 
 /** The next messages, as a batch that settles through `settler`, or through one that knows its consumer, for telemetry. */
@@ -27,13 +29,13 @@ export async function receive<Types extends MessageTypes>(
   settler: Settler,
   ref: QueueRef<Types>,
   options: ReceiveOptions = {},
-  { checkMs = db.callTimeoutMs, onLeased }: Reading = {},
+  { checkMs = db.callTimeoutMs, onLeased, finished }: Reading = {},
 ): Promise<Batch<MessageOf<Types>>> {
   const queue = queueOf("receive", ref);
   refuse("receive", callProblems(options, receiveOptions));
-  const { consumer, max, maxBytes, leaseMs, tellsBegun, signal } = completed(options, receiveOptions);
+  const { consumer, max, maxBytes, leaseMs, reportsStarted, signal } = completed(options, receiveOptions);
   const worker = options.worker ?? `batch-${randomUUID()}`;
-  const request = { queue: queue.name, consumer, worker, max, maxBytes, leaseMs, tellsBegun };
+  const request = { queue: queue.name, consumer, worker, max, maxBytes, leaseMs, reportsStarted, finished };
   const { telemetry } = db;
   const rows =
     telemetry === undefined
@@ -52,20 +54,4 @@ export async function receive<Types extends MessageTypes>(
     retryAfterMs: queue.defaults.retryAfterMs ?? defaultRetryAfterMs,
   };
   return new Batch<MessageOf<Types>>(content, telemetry === undefined ? settler : new Settler(db, request));
-}
-
-/** Batch after batch until nothing is left: one that was gone through is acked, one that was broken off is given back. */
-export async function* batches<Received extends Batch>(next: () => Promise<Received>): AsyncGenerator<Received, void> {
-  for (;;) {
-    const batch = await next();
-    if (batch.id === null) return;
-    let isDone = false;
-    try {
-      yield batch;
-      isDone = true;
-      if (batch.open.length > 0) await batch.ack();
-    } finally {
-      if (!isDone) await batch.release();
-    }
-  }
 }

@@ -12,9 +12,12 @@ import {
 } from "../options/checks.ts";
 import type { CallOptions, OptionTable, OptionsOf } from "../options/option.ts";
 import { isPlain } from "../payload/json.ts";
-import type { Headers, MessageTypes } from "../types.ts";
+import type { Headers, MessageTypes, Sent } from "../types.ts";
 
-/** The options of a send to a queue with these types: `type` must be there when the queue names its types. */
+/**
+ * The options of a send to a queue with these types: `type` must be there when the queue names its types. The compiler names the parameter when
+ * they are missing, so it is called `optionsWithType`.
+ */
 export type SendArguments<Types extends MessageTypes, Type, Options> = string extends keyof Types
   ? [options?: Options]
   : [options: Options & { type: Type }];
@@ -65,7 +68,7 @@ const commonOptions = {
 export const sendOptions = {
   ...commonOptions,
   /**
-   * Of the messages with one key the first is sent; for the others `send` returns its id and sends nothing. 1 to 1000 bytes. Not in a
+   * Of the messages with one key the first is sent; for the others `send` returns its id with `deduplicated`, and sends nothing. 1 to 1000 bytes. Not in a
    * transaction above READ COMMITTED. Default: none.
    */
   dedupeKey: { check: sizedText(1, 1000), absent: "none", help: "of the messages with one key the first is sent" },
@@ -105,11 +108,11 @@ export const streamOptions = {
     default: 4_194_304,
     help: "a statement is also full with so many characters of JSON",
   },
-  /** Called after each statement with the ids of its messages; the next statement waits for it. Default: none. */
+  /** Called after each statement with what became of its messages; the next statement waits for it. Default: none. */
   onSent: {
-    check: callable<(ids: string[]) => unknown>(),
+    check: callable<(sent: Sent[]) => unknown>(),
     absent: "none",
-    help: "called after each statement with the ids of its messages",
+    help: "called after each statement with what became of its messages",
   },
 } satisfies OptionTable;
 

@@ -3,6 +3,7 @@ import type { Connection } from "../connection/connection.ts";
 import * as queries from "../queries/sending.ts";
 import { encodePayloads, typeProblem } from "../payload/payload.ts";
 import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
+import type { Sent } from "../types.ts";
 import { show } from "../options/checks.ts";
 import { callProblems, refuse } from "../options/option.ts";
 import { withDefaults, withManyDefaults } from "./defaults.ts";
@@ -16,8 +17,8 @@ import {
   type SendOptions,
 } from "./send-options.ts";
 
-/** One message: its id, or that of the first with its dedupe key. */
-export async function send(db: Connection, ref: QueueRef, payload: unknown, given: SendOptions = {}): Promise<string> {
+/** One message. */
+export async function send(db: Connection, ref: QueueRef, payload: unknown, given: SendOptions = {}): Promise<Sent> {
   const queue = queueOf("send", ref);
   refuse("send", [
     ...callProblems(given, sendOptions),
@@ -39,19 +40,23 @@ function sendText(
   type: string,
   payload: string,
   { signal, ...options }: SendOptions,
-): Promise<string> {
+): Promise<Sent> {
   const { all } = encodeSendOptions(queue.name, options);
   const idempotent = options.dedupeKey !== undefined && outlivesTries(db, options.dedupeTtlMs);
-  return queries.send(db, { queue: queue.name, type, payload, options: all, idempotent }, signal);
+  return queries.send(
+    db,
+    { queue: queue.name, type, payload, options: all, keyed: options.dedupeKey !== undefined, idempotent },
+    signal,
+  );
 }
 
-/** Many messages in one statement: their ids in the order of the payloads. */
+/** Many messages in one statement, in the order of the payloads. */
 export async function sendMany(
   db: Connection,
   ref: QueueRef,
   payloads: readonly unknown[],
   given: SendManyOptions = {},
-): Promise<string[]> {
+): Promise<Sent[]> {
   const queue = queueOf("sendMany", ref);
   refuse("sendMany", [
     Array.isArray(payloads) ? undefined : `expected \`payloads\` to be an array, got: ${show(payloads)}`,
@@ -75,7 +80,7 @@ export async function sendTexts(
   type: string,
   payloads: readonly string[],
   options: SendManyOptions,
-): Promise<string[]> {
+): Promise<Sent[]> {
   const { telemetry } = db;
   if (telemetry === undefined) return sendBatch(db, queue, type, payloads, options);
   const operation = { queue: queue.name, type, headers: options.headers, count: payloads.length };
@@ -88,11 +93,15 @@ function sendBatch(
   type: string,
   payloads: readonly string[],
   { signal, ...options }: SendManyOptions,
-): Promise<string[]> {
+): Promise<Sent[]> {
   const { headers, rest } = encodeSendOptions(queue.name, options);
   const idempotent =
     options.dedupeKeys !== undefined && !options.dedupeKeys.includes(null) && outlivesTries(db, options.dedupeTtlMs);
-  return queries.sendBatch(db, { queue: queue.name, type, payloads, headers, options: rest, idempotent }, signal);
+  return queries.sendBatch(
+    db,
+    { queue: queue.name, type, payloads, headers, options: rest, keyed: options.dedupeKeys !== undefined, idempotent },
+    signal,
+  );
 }
 
 /** Whether a dedupe key counts until the last try of a call is over, for which there is as much time again. */

@@ -1,4 +1,4 @@
-import { id, ids, expecting, type Check } from "../options/checks.ts";
+import { type Id, id, ids, expecting, type Check } from "../options/checks.ts";
 import { callProblems, problemsOf, type CallOptions, type OptionTable, type OptionsOf } from "../options/option.ts";
 import { delayMs } from "../send/send-options.ts";
 
@@ -29,7 +29,7 @@ export interface NackOptions extends OptionsOf<typeof nackOptions>, CallOptions 
 /** One message to be tried again. */
 export interface Retry {
   /** Of the message. */
-  id: string;
+  id: Id;
   /** How long until then, in milliseconds; fractions are rounded. 0 to a hundred years. */
   afterMs: number;
   /** Why: kept with the message when it becomes a dead letter. Default: none. */
@@ -39,7 +39,7 @@ export interface Retry {
 /** One message to come again without using an attempt: it is not yet its time, nothing has failed. */
 export interface Snooze {
   /** Of the message. */
-  id: string;
+  id: Id;
   /** How long until then, in milliseconds; fractions are rounded. 0 to a hundred years. */
   afterMs: number;
 }
@@ -47,7 +47,7 @@ export interface Snooze {
 /** One message to be a dead letter now: to try it again would not help. */
 export interface Dead {
   /** Of the message. */
-  id: string;
+  id: Id;
   /** Why: kept with the dead letter. Default: none. */
   reason?: string | null | undefined;
 }

@@ -17,7 +17,7 @@ beforeEach(() => async () => {
 async function die(...deaths: { payload: unknown; type?: string; reason?: string }[]): Promise<string[]> {
   const ids: string[] = [];
   for (const { payload, type, reason } of deaths) {
-    ids.push(await pgque.send(jobs, payload, { type, headers: { from: "test" }, key: "ключ" }));
+    ids.push((await pgque.send(jobs, payload, { type, headers: { from: "test" }, key: "ключ" })).id);
     const batch = await pgque.receive(jobs);
     await batch.nack(
       batch.messages.map((m) => m.id),

@@ -8,7 +8,7 @@ await pgque.ensure(jobs);
 await pgque.subscribe(jobs);
 
 test("peek looks at what is there, and then at what is delayed, page by page, and receives nothing", async () => {
-  const later = await pgque.send(jobs, "later", { delayMs: 3_600_000 });
+  const { id: later } = await pgque.send(jobs, "later", { delayMs: 3_600_000 });
   await pgque.sendMany(jobs, [1, { two: 2 }, "3"], { headers: { a: 1 }, ttlMs: 3_600_000 });
   const [first, second] = await pgque.messages.peek(jobs, { max: 2 });
   expect(first).toEqual({
@@ -47,7 +47,7 @@ test("follow has the last messages, then what was sent since, and always where t
   await pgque.ensure(queue);
   const begin = await pgque.messages.tail(queue);
   expect(begin).toEqual({ messages: [], position: expect.any(String) });
-  const ids = await pgque.sendMany(queue, [{ a: 1 }, "two"], { headers: { h: 1 } });
+  const ids = (await pgque.sendMany(queue, [{ a: 1 }, "two"], { headers: { h: 1 } })).map(({ id }) => id);
   const page = await pgque.messages.tail(queue, { after: begin.position });
   expect(page.messages).toEqual(await pgque.messages.peek(queue));
   expect(page.messages.map(({ id }) => id)).toEqual(ids);
@@ -59,7 +59,7 @@ test("follow has the last messages, then what was sent since, and always where t
 
 test("a message is found in whatever state it is", async () => {
   await pgque.queues.purge(jobs);
-  const id = await pgque.send(jobs, "wanted");
+  const { id } = await pgque.send(jobs, "wanted");
   const state = async () => (await pgque.messages.find(jobs, id)).map((found) => found.state);
   expect(await state()).toEqual(["waiting"]);
   const batch = await pgque.receive(jobs);
@@ -74,9 +74,9 @@ test("a message is found in whatever state it is", async () => {
   expect(inFlight?.leasedUntil).toBeInstanceOf(Date);
   await batch.nack([id], { retryAfterMs: 3_600_000, reason: "first" });
   expect(await state()).toEqual(["retrying"]);
-  const other = await pgque.send(jobs, "delayed", { delayMs: 3_600_000 });
+  const { id: other } = await pgque.send(jobs, "delayed", { delayMs: 3_600_000 });
   expect(await pgque.messages.find(jobs, other)).toMatchObject([{ state: "delayed", dueAt: expect.any(Date) }]);
-  const third = await pgque.send(jobs, "acked");
+  const { id: third } = await pgque.send(jobs, "acked");
   await (await pgque.receive(jobs)).ack();
   expect(await pgque.messages.find(jobs, third)).toMatchObject([{ state: "settled", consumer: "default" }]);
 });
@@ -85,7 +85,7 @@ test("a dead one says why, and how to send it again", async () => {
   const strict = defineQueue("strict", { maxRetries: 0 });
   await pgque.ensure(strict);
   await pgque.subscribe(strict);
-  const id = await pgque.send(strict, "x");
+  const { id } = await pgque.send(strict, "x");
   await (await pgque.receive(strict)).nack([id], { reason: "no such user" });
   const [dead] = await pgque.messages.find(strict, id);
   expect(dead).toMatchObject({ state: "dead", reason: "no such user", diedAt: expect.any(Date) });

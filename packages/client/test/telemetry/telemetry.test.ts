@@ -45,7 +45,7 @@ async function receiveOne(): Promise<Message> {
 }
 
 test("a send is a producer span, and its message carries the span's context", async () => {
-  const { result: id, span: request } = await inSpan("request", () => pgque.send(orders, 1, { type: "placed" }));
+  const { result, span: request } = await inSpan("request", () => pgque.send(orders, 1, { type: "placed" }));
   const [span] = takeSpans() as [ReadableSpan];
   expect([span.name, kindOf(span), span.status.code]).toEqual(["send orders", "PRODUCER", SpanStatusCode.UNSET]);
   expect(span.parentSpanContext?.spanId).toBe(idOf(request));
@@ -53,7 +53,7 @@ test("a send is a producer span, and its message carries the span's context", as
     ...common,
     "messaging.operation.name": "send",
     "messaging.operation.type": "send",
-    "messaging.message.id": id,
+    "messaging.message.id": result.id,
     "pgque.message.type": "placed",
   });
   const { headers } = await receiveOne();
@@ -128,7 +128,7 @@ test("baggage travels with the message", async () => {
 test("a receive is linked to the span that sent each message, and there is none when nothing was there", async () => {
   await pgque.receive(orders);
   expect(takeSpans()).toEqual([]);
-  const id = await pgque.send(orders, 1);
+  const { id } = await pgque.send(orders, 1);
   await plain.send(orders, 2);
   await pgque.sendMany(orders, [3]);
   const [first, second] = takeSpans() as [ReadableSpan, ReadableSpan];

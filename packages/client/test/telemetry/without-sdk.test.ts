@@ -11,7 +11,7 @@ await plain.subscribe(orders);
 const client = await database.connect();
 
 /** What separates the payloads of one receive. */
-const separator = /^,[\w-]{12},$/;
+const separator = /^,[\da-f-]{36},$/;
 
 /** The statements that some calls make, with their values; a batch has another id each time, a receive another separator. */
 async function statementsOf(pgque: Pgque): Promise<unknown[]> {

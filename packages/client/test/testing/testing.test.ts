@@ -53,7 +53,7 @@ test("what code under test has sent is seen when its transaction commits, and no
 
 test("a message that was sent says all that its sender did", async () => {
   const at = new Date(Date.now() + 3_600_000);
-  const id = await pgque.send(urgent, null, {
+  const { id } = await pgque.send(urgent, null, {
     type: "call",
     headers: { tenant: "a" },
     priority: 2,
@@ -161,12 +161,12 @@ test("clear empties every queue and leaves the rest as it was", async () => {
   await pgque.sendMany(orders, [{ orderId: 1 }, { orderId: 2 }]);
   await pgque.send(urgent, 1);
   await pgque.send(orders, { orderId: 3 }, { delayMs: 60_000 });
-  const first = await pgque.send(accounts, 1, { dedupeKey: "once" });
+  const { id: first } = await pgque.send(accounts, 1, { dedupeKey: "once" });
   await pgque.receive(orders, { max: 1, leaseMs: 1 });
   await fresh.clear();
   for (const queue of [orders, urgent, accounts]) expect(await fresh.sent<never>(queue.name)).toEqual([]);
   await pgque.maintain();
-  expect(await pgque.send(accounts, 2, { dedupeKey: "once" })).not.toBe(first);
+  expect((await pgque.send(accounts, 2, { dedupeKey: "once" })).id).not.toBe(first);
   await pgque.send(orders, { orderId: 4 });
   const batch = await pgque.receive(orders);
   expect([batch.messages.map((m) => m.payload), await payloads()]).toEqual([[{ orderId: 4 }], [{ orderId: 4 }]]);

@@ -1,6 +1,7 @@
-import type { Message, MessageTypes, TransactionOperations } from "@pgque/client";
+import type { Message, MessageOf, MessageTypes, TransactionOperations } from "@pgque/client";
 import type { PoolClient } from "pg";
 import type { Logger } from "../log.ts";
+import type { HandlerOutcome } from "./outcome.ts";
 
 /** What a handler of a whole batch is given beside its messages. */
 export interface BatchContext {
@@ -36,16 +37,22 @@ export interface HandlerContext extends BatchContext {
   readonly isLastAttempt: boolean;
 }
 
+/** What a handler may return: nothing, which means done, or what `done`, `retry`, `snooze` or `deadLetter` give. */
+export type HandlerResult = void | HandlerOutcome;
+
 /**
  * Handles one message: returns when it is done, throws to have it tried again later, or returns what `retry`, `snooze` or `deadLetter` give.
- * Whatever else it returns has no meaning.
+ * Another value does not compile; at run time it means done.
  */
-export type Handler<Received extends Message = Message> = (message: Received, context: HandlerContext) => unknown;
+export type Handler<Received extends Message = Message> = (
+  message: Received,
+  context: HandlerContext,
+) => HandlerResult | Promise<HandlerResult>;
 
 /** A handler for each type of message; what becomes of other types says `unknownType`. */
-export type TypeHandlers<Types extends MessageTypes = MessageTypes> = {
-  [Type in keyof Types & string]?: Handler<Message<Types[Type]["output"], Type>>;
-};
+export type TypeHandlers<Types extends MessageTypes = MessageTypes> = string extends keyof Types
+  ? Readonly<Record<string, Handler<MessageOf<Types>>>>
+  : { [Type in keyof Types & string]?: Handler<Message<Types[Type]["output"], Type>> };
 
 /**
  * Handles the messages of one receive together: returns when all are done, throws to have all tried again, or returns an array with what became
@@ -54,7 +61,15 @@ export type TypeHandlers<Types extends MessageTypes = MessageTypes> = {
 export type BatchHandler<Received extends Message = Message> = (
   messages: readonly Received[],
   context: BatchContext,
-) => unknown;
+) => BatchResult | Promise<BatchResult>;
+
+/** What a handler of a batch may return: nothing, which means that all are done, or what became of each. */
+export type BatchResult = void | readonly HandlerResult[];
+
+/** What a worker is given to handle messages with. `IsBatch`: its option `batch`. */
+export type HandlerOf<Types extends MessageTypes, IsBatch extends boolean> = IsBatch extends true
+  ? BatchHandler<MessageOf<Types>>
+  : Handler<MessageOf<Types>> | TypeHandlers<Types>;
 
 /** Any of them. */
 export type AnyHandler = Handler | TypeHandlers | BatchHandler;

@@ -18,16 +18,16 @@ export async function handleSuspect(
   const stay = await quarantine.enter(patienceMs(message), noMore);
   if (stay === undefined) return undefined;
   try {
-    if (!(await settler.tellBegun(batch, message, stay.alone)) || noMore.aborted) return undefined;
+    if (!(await settler.reportStarted(batch, message, stay.alone)) || noMore.aborted) return undefined;
     let told: Promise<unknown> = Promise.resolve();
     const beside = setTimeout(() => {
-      if (stay.alone) told = settler.tellBegun(batch, message, false).then(() => stay.end());
+      if (stay.alone) told = settler.reportStarted(batch, message, false).then(() => stay.end());
     }, patienceMs(message));
     const outcome = await call();
     clearTimeout(beside);
     await told;
     // until then its end would be taken for one of the process
-    if (!(await settler.say(batch, message))) await settler.tellBegun(batch, message, false);
+    if (!(await settler.say(batch, message))) await settler.reportStarted(batch, message, false);
     return outcome;
   } finally {
     stay.end();

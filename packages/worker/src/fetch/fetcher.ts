@@ -1,5 +1,5 @@
 import type { Pgque, Queue } from "@pgque/client";
-import { Blockage } from "../health/blockage.ts";
+import { watchForBlocker } from "../health/blocker.ts";
 import type { Executor } from "../execute/executor.ts";
 import type { Heartbeat } from "../lease/heartbeat.ts";
 import type { Lease } from "../lease/lease.ts";
@@ -21,7 +21,6 @@ export class Fetcher {
   readonly #heartbeat: Heartbeat;
   readonly #progress: Notice;
   readonly #turns: ReceiveTurns;
-  readonly #blockage: Blockage;
   readonly #stop = new AbortController();
   readonly #stopped: Promise<void>;
   #generation = 0;
@@ -46,7 +45,6 @@ export class Fetcher {
     this.#heartbeat = heartbeat;
     this.#progress = progress;
     this.#turns = turns;
-    this.#blockage = new Blockage(pgque, queue, options);
     this.#stopped = options.watch.loop("receiving", this.#loop(), this.#stop.signal);
   }
 
@@ -92,7 +90,7 @@ export class Fetcher {
   async #receive(): Promise<{ count: number; isFull: boolean }> {
     const worker = `${this.#name}:${this.#generation}`;
     let stopKeeping = (): void => undefined;
-    const stopLooking = this.#blockage.begin();
+    const stopLooking = watchForBlocker(this.#pgque, this.#queue, this.#options);
     const onLeased = (lease: Lease): void => {
       stopKeeping = this.#heartbeat.keep(worker, lease);
     };

@@ -34,7 +34,7 @@ export async function receiveAhead(
   const batch = await answered(queryTimeoutMs, (signal) =>
     pgque.runtime.receive(
       queue,
-      { consumer, max, maxBytes, worker, leaseMs, tellsBegun: true, signal },
+      { consumer, max, maxBytes, worker, leaseMs, reportsStarted: true, signal },
       { onLeased: () => onLeased(lease), checkMs: queryTimeoutMs },
     ),
   );

@@ -27,7 +27,7 @@ export interface NextRunsOptions extends OptionsOf<typeof nextRunsOptions> {}
  * change, a time that does not exist comes at the end of the gap, and one that comes twice counts the first time, unless a field of hours,
  * minutes or seconds has `*` or `/`: then what does not exist is left out, and what comes twice runs twice.
  *
- * @param cron five fields, six with seconds, or a name: @hourly, @daily, @weekly, @monthly, @yearly
+ * @param cron five fields, six with seconds, or a name: `@hourly`, `@daily`, `@weekly`, `@monthly`, `@yearly`
  * @returns whole seconds, the earliest first; fewer than `count` when there are no more
  * @throws PgqueError INVALID_OPTION which says what is wrong with the expression, the zone or an option
  * @example

@@ -64,11 +64,12 @@ export async function sendScheduledRun(
 ): Promise<string> {
   const { name, queue, type, payload, headers, priority, key } = schedule;
   // by name: the payload was checked when the schedule was set, and is what is sent
-  return pgque.send(queue, payload, {
+  const { id } = await pgque.send(queue, payload, {
     type,
     headers: { ...headers, schedule: name, run_at: at.toISOString().replace(/\.\d+Z$/, "Z") },
     signal,
     ...(priority !== null && { priority }),
     ...(key !== null && { key }),
   });
+  return id;
 }

@@ -1,4 +1,3 @@
-import type { Retry } from "@pgque/client";
 import type { Lease } from "../lease/lease.ts";
 import type { Outcome } from "../execute/outcome.ts";
 
@@ -6,7 +5,7 @@ import type { Outcome } from "../execute/outcome.ts";
 export interface Unsaid {
   done: string[];
   release: string[];
-  retry: Retry[];
+  retry: { id: string; afterMs: number; reason: string }[];
   snooze: { id: string; afterMs: number }[];
   dead: { id: string; reason: string }[];
 }

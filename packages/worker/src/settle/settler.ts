@@ -70,9 +70,10 @@ export class Settler {
   }
 
   /** Says that the handler of a message begins, or goes on beside others. False: the lease is lost, or the worker is over. */
-  async tellBegun(batch: OpenBatch, { id }: Message, alone: boolean): Promise<boolean> {
+  async reportStarted(batch: OpenBatch, { id }: Message, alone: boolean): Promise<boolean> {
     return (
-      (await this.#insist(batch, 1, (signal) => this.#calls.tellBegun(batch.id, id, alone, { signal }))) === "settled"
+      (await this.#insist(batch, 1, (signal) => this.#calls.reportStarted(batch.id, id, alone, { signal }))) ===
+      "settled"
     );
   }
 

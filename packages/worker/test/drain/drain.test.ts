@@ -1,5 +1,5 @@
 import { Pgque, type Queue } from "@pgque/client";
-import { DrainError, retry, snooze, Worker, type WorkerOptions } from "@pgque/worker";
+import { DrainError, type HandlerResult, retry, snooze, Worker, type WorkerOptions } from "@pgque/worker";
 import { afterAll, describe, expect, test } from "vitest";
 import { freshDatabase } from "../../../../test/support/database.ts";
 import { freshQueue, makeWorker, silent, unfinished } from "../support/worker.ts";
@@ -57,7 +57,9 @@ test("handles the whole of a queue with priorities, the highest first", async ()
 test("gives up after `maxMessages`, and gives back what is more", async () => {
   const queue = await freshQueue(pgque);
   await pgque.send(queue, 1);
-  const worker = makeWorker(pgque, queue, ({ payload }, { send }) => send(queue, Number(payload) + 1));
+  const worker = makeWorker(pgque, queue, async ({ payload }, { send }) => {
+    await send(queue, Number(payload) + 1);
+  });
   const error = await worker.drain({ maxMessages: 7 }).catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(DrainError);
   expect(error).toMatchObject({
@@ -96,7 +98,7 @@ describe("with what is delayed", () => {
   /** Which payloads were handled in what order, one at a time. */
   const orderOf = async (
     queue: Queue,
-    handle: (payload: unknown, attempt: number) => unknown,
+    handle: (payload: unknown, attempt: number) => HandlerResult | Promise<HandlerResult>,
     options: WorkerOptions = {},
   ) => {
     const handled: unknown[] = [];

@@ -14,7 +14,7 @@ import { z } from "zod";
 import { freshDatabase } from "../../../../test/support/database.ts";
 import { until } from "../../../../test/support/until.ts";
 import { closedPort, Proxy } from "../../../../test/support/proxy.ts";
-import { freshQueue, gate, makeBatchWorker, makeWorker, silent, unfinished } from "../support/worker.ts";
+import { freshQueue, gate, makeWorker, silent, unfinished } from "../support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
@@ -45,7 +45,7 @@ test("a worker tells of a message from its receive to its settling", async () =>
     "stopping",
     "stopped",
   );
-  const id = await pgque.send(queue, "x", { type: "greeting" });
+  const { id } = await pgque.send(queue, "x", { type: "greeting" });
   await worker.start();
   await until(() => of(told, "settled").length > 0, "the message is settled");
   await worker.stop();
@@ -122,7 +122,7 @@ test("snoozed messages, types without a handler and payloads that do not fit are
 test("a batch is one call: what became of each of its messages is told of each", async () => {
   const queue = await freshQueue(pgque);
   await pgque.sendMany(queue, [1, 2, 3]);
-  const worker = makeBatchWorker(
+  const worker = makeWorker(
     pgque,
     queue,
     (messages) => messages.map(({ payload }) => (payload === 2 ? snooze({ afterMs: 60_000 }) : undefined)),

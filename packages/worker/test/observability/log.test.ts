@@ -3,7 +3,7 @@ import type { Fields } from "@pgque/worker";
 import { expect, test } from "vitest";
 import { freshDatabase } from "../../../../test/support/database.ts";
 import { until } from "../../../../test/support/until.ts";
-import { freshQueue, makeBatchWorker, makeWorker } from "../support/worker.ts";
+import { freshQueue, makeWorker } from "../support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
@@ -23,7 +23,7 @@ test("every line says queue, consumer and worker; one about a message its id and
   };
   const worker = makeWorker(pgque, queue, handler, { consumer: "billing", log });
   await worker.start();
-  const id = await pgque.send(queue, 1);
+  const { id } = await pgque.send(queue, 1);
   await until(() => lines.filter(({ message }) => message === "message failed").length === 2, "it failed twice");
   await worker.stop();
   const about = { queue: queue.name, consumer: "billing", worker: worker.name };
@@ -40,7 +40,7 @@ test("every line says queue, consumer and worker; one about a message its id and
 test("lines about a batch say which, those about a type without a handler which message", async () => {
   const queue = await freshQueue(pgque);
   const { lines, log } = recorder();
-  const id = await pgque.send(queue, 1, { type: "fax" });
+  const { id } = await pgque.send(queue, 1, { type: "fax" });
   const strict = makeWorker(pgque, queue, { mail: () => undefined }, { log, unknownType: "ack" });
   await strict.start();
   const unknown = (): Fields | undefined => lines.find(({ message }) => message.includes('"fax"'))?.fields;
@@ -49,7 +49,7 @@ test("lines about a batch say which, those about a type without a handler which 
   expect(unknown()).toMatchObject({ queue: queue.name, worker: strict.name, message: id, attempt: 1 });
 
   await pgque.send(queue, 2);
-  const many = makeBatchWorker(pgque, queue, (messages, context) => context.log.info("many", { n: messages.length }), {
+  const many = makeWorker(pgque, queue, (messages, context) => context.log.info("many", { n: messages.length }), {
     batch: true,
     log,
   });

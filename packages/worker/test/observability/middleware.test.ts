@@ -4,7 +4,7 @@ import { done, type Middleware, retry, snooze } from "@pgque/worker";
 import { expect, test } from "vitest";
 import { freshDatabase } from "../../../../test/support/database.ts";
 import { until } from "../../../../test/support/until.ts";
-import { freshQueue, gate, makeBatchWorker, makeWorker, silent, startWorker, unfinished } from "../support/worker.ts";
+import { freshQueue, gate, makeWorker, silent, startWorker, unfinished } from "../support/worker.ts";
 
 const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
@@ -71,7 +71,7 @@ test("around a handler of batches it is given all messages, and may say what bec
   const queue = await freshQueue(pgque, { maxRetries: 0 });
   const sizes: number[] = [];
   await pgque.sendMany(queue, [1, 2, 3]);
-  const worker = makeBatchWorker(pgque, queue, () => undefined, {
+  const worker = makeWorker(pgque, queue, () => undefined, {
     batch: true,
     middleware: [
       async (messages, _context, next) => {
@@ -99,10 +99,15 @@ test("around a transactional handler it is inside the transaction, which it can 
     return handled;
   };
   await pgque.sendMany(queue, ["good", "bad"]);
-  await startWorker(pgque, queue, ({ payload }, { tx }) => tx.query("insert into public.note values ($1)", [payload]), {
-    transactional: true,
-    middleware: [noting],
-  });
+  await startWorker(
+    pgque,
+    queue,
+    async ({ payload }, { tx }) => void (await tx.query("insert into public.note values ($1)", [payload])),
+    {
+      transactional: true,
+      middleware: [noting],
+    },
+  );
   await until(async () => (await unfinished(pgque, queue)).dead === 1 && (await finished(queue)()), "both are settled");
   const { rows } = await pgque.pool.query("select text from public.note order by text");
   expect(rows).toEqual([{ text: "about good" }, { text: "good" }]);

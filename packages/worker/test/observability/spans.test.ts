@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { exporter, idOf, kindOf, linkedTo, registerSdk, takeSpans } from "../../../client/test/telemetry/spans.ts";
 import { freshDatabase } from "../../../../test/support/database.ts";
 import { until } from "../../../../test/support/until.ts";
-import { freshQueue, makeBatchWorker, makeWorker } from "../support/worker.ts";
+import { freshQueue, makeWorker } from "../support/worker.ts";
 
 registerSdk();
 const database = await freshDatabase();
@@ -52,7 +52,7 @@ test("a batch has one span, linked to the span that sent each of its messages", 
   await pgque.sendMany(queue, [2, 3]);
   const [one, two] = takeSpans() as [ReadableSpan, ReadableSpan];
   const handler = (): void => trace.getTracer("test").startSpan("inside").end();
-  const spans = await spansOf(makeBatchWorker(pgque, queue, handler, { batch: true }));
+  const spans = await spansOf(makeWorker(pgque, queue, handler, { batch: true }));
   const [process, ...more] = named(spans, `process ${queue.name}`) as [ReadableSpan];
   expect(more).toEqual([]);
   expect([kindOf(process), linkedTo(process)]).toEqual(["CONSUMER", [idOf(one), idOf(two), idOf(two)]]);
@@ -74,7 +74,9 @@ test("an ack in a transaction says whose it is, and a batch that throws is recor
 
   await pgque.send(queue, 2);
   exporter.reset();
-  const failing = makeBatchWorker(pgque, queue, () => Promise.reject(new TypeError("no")), { batch: true });
+  const failing = makeWorker(pgque, queue, async () => void (await Promise.reject(new TypeError("no"))), {
+    batch: true,
+  });
   const [process] = named(await spansOf(failing), `process ${queue.name}`) as [ReadableSpan];
   expect(process.attributes["error.type"]).toBe("TypeError");
 });

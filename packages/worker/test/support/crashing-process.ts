@@ -2,12 +2,12 @@
 // the queue, file of the ledger, how it ends, the worker's options.
 import { openSync, writeSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
-import { type Message, Pgque, defineQueue } from "@pgque/client";
+import { type Message, type MessageTypes, Pgque, defineQueue } from "@pgque/client";
 import { Worker, type WorkerOptions } from "@pgque/worker";
 
 const [name = "", file = "", end = "exit", given = "{}"] = process.argv.slice(2);
 const ledger = openSync(file, "a");
-const { batch, ...options }: WorkerOptions & { batch?: true } = JSON.parse(given);
+const { batch, ...options }: WorkerOptions<MessageTypes, boolean> = JSON.parse(given);
 const note = (what: string, { payload, attempt }: Message): number =>
   writeSync(ledger, `${JSON.stringify([what, payload, attempt])}\n`);
 

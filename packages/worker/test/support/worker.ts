@@ -1,13 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { type MessageOf, type MessageTypes, type Pgque, type Queue, defineQueue } from "@pgque/client";
-import {
-  type BatchHandler,
-  type BatchWorkerOptions,
-  type Handler,
-  type TypeHandlers,
-  Worker,
-  type WorkerOptions,
-} from "@pgque/worker";
+import { type MessageTypes, type Pgque, type Queue, defineQueue } from "@pgque/client";
+import { type HandlerOf, Worker, type WorkerOptions } from "@pgque/worker";
 import { onTestFinished } from "vitest";
 
 /**
@@ -24,43 +17,22 @@ export async function freshQueue(pgque: Pgque, options: Parameters<typeof define
 const quick = { retryMinMs: 10, retryMaxMs: 50, pollMaxMs: 50, maintainIntervalMs: 100, shutdownTimeoutMs: 5000 };
 
 /** A worker that is stopped with the test, and quick to try again. */
-export function makeWorker<Types extends MessageTypes>(
+export function makeWorker<Types extends MessageTypes, IsBatch extends boolean = false>(
   pgque: Pgque,
   queue: Queue<Types>,
-  handler: Handler<MessageOf<Types>> | TypeHandlers<Types>,
-  options: WorkerOptions<NoInfer<Types>> = {},
-): Worker<Types> {
+  handler: HandlerOf<Types, IsBatch>,
+  options: WorkerOptions<NoInfer<Types>, IsBatch> = {},
+): Worker<Types, IsBatch> {
   const worker = new Worker(pgque, queue, handler, { ...quick, log: silent, ...options });
   onTestFinished(() => worker.stop());
   return worker;
 }
 
-export async function startWorker<Types extends MessageTypes>(
-  ...args: Parameters<typeof makeWorker<Types>>
-): Promise<Worker<Types>> {
+export async function startWorker<Types extends MessageTypes, IsBatch extends boolean = false>(
+  ...args: Parameters<typeof makeWorker<Types, IsBatch>>
+): Promise<Worker<Types, IsBatch>> {
   const worker = makeWorker(...args);
   await worker.start();
-  return worker;
-}
-
-/** The same for a handler of batches. */
-export async function startBatchWorker<Types extends MessageTypes>(
-  pgque: Pgque,
-  queue: Queue<Types>,
-  handler: BatchHandler<MessageOf<Types>>,
-  options: BatchWorkerOptions<NoInfer<Types>>,
-): Promise<void> {
-  await makeBatchWorker(pgque, queue, handler, options).start();
-}
-
-export function makeBatchWorker<Types extends MessageTypes>(
-  pgque: Pgque,
-  queue: Queue<Types>,
-  handler: BatchHandler<MessageOf<Types>>,
-  options: BatchWorkerOptions<NoInfer<Types>>,
-): Worker<Types> {
-  const worker = new Worker(pgque, queue, handler, { ...quick, log: silent, ...options });
-  onTestFinished(() => worker.stop());
   return worker;
 }
 

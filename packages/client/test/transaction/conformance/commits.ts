@@ -12,11 +12,11 @@ export function commits<Tx extends Transaction>(library: Library<Tx>): void {
 
   test("is there once it commits, and not before", async () => {
     await setting.app.transaction(async (tx) => {
-      const id = await setting.inTransaction(tx).send(events, "one");
+      const { id } = await setting.inTransaction(tx).send(events, "one");
       expect(id).toMatch(/^\d+$/);
       expect(await setting.inTransaction(tx).sendMany(events, ["two", "three"])).toEqual([
-        following(id),
-        following(id, 2),
+        { id: following(id), deduplicated: false },
+        { id: following(id, 2), deduplicated: false },
       ]);
       expect(await setting.inTransaction(tx).sendStream(events, ["four", "five"], { batchSize: 1 })).toBe(2);
       expect(await setting.drain()).toEqual([]);

@@ -8,7 +8,7 @@ const options = { leaseMs: 1000, heartbeatIntervalMs: 200 };
 const worker = new Worker(
   pgque,
   queue,
-  ({ id, headers }) => process.stdout.write(`${id} ${String(headers["run_at"])}\n`),
+  ({ id, headers }) => void process.stdout.write(`${id} ${String(headers["run_at"])}\n`),
   options,
 );
 await worker.start();
