@@ -1,5 +1,6 @@
 import type { Pgque } from "@pgque/client";
 import { Command, type Option } from "commander";
+import { flag } from "./options.ts";
 import { configOption, type DatabaseFlags, databaseUrlOption, schemaOption } from "./connection.ts";
 import { type NeededRole, withPgque } from "./database.ts";
 import type { ConfirmFlags } from "./output/confirm.ts";
@@ -41,7 +42,7 @@ export function command(usage: string, spec: CommandSpec & { run: (...args: neve
     for (const arg of described) made.argument(...arg);
     for (const option of options) made.addOption(option);
     if (alias !== undefined) made.alias(alias);
-    if (json !== false) made.option("--json", json);
+    if (json !== false) made.addOption(flag("--json", json));
     if (yes) made.option("--yes", "do not ask");
     if (database) for (const option of [databaseUrlOption, schemaOption, configOption]) made.addOption(option);
     // commander adds the command itself to the arguments and the flags

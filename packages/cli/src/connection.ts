@@ -54,11 +54,19 @@ export function connectionConfig(flags: Pick<DatabaseFlags, "databaseUrl">): Cli
   );
 }
 
-/** Connects, does some work and disconnects. */
-export async function withClient<T>(flags: DatabaseFlags, work: (client: Client) => Promise<T>): Promise<T> {
+/** Connects, does some work and disconnects. `needs`: what is said to do when a right is missing. */
+export async function withClient<T>(
+  flags: DatabaseFlags,
+  work: (client: Client) => Promise<T>,
+  needs?: string,
+): Promise<T> {
   const client = await connect(connectionConfig(flags));
   try {
     return await work(client);
+  } catch (error) {
+    const { code, message } = error as { code?: unknown; message: string };
+    if (code !== "42501" || needs === undefined) throw error;
+    throw new Error(`${message}. ${needs}`, { cause: error });
   } finally {
     await client.end().catch(() => undefined);
   }
@@ -79,10 +87,8 @@ export async function connect(config: ClientConfig, over?: AbortSignal): Promise
     return client;
   } catch (cause) {
     disconnect();
-    throw new Error(
-      `could not connect to ${placeOf(client)}: ${explain(cause)}. Check that it runs and that the connection string names it`,
-      { cause },
-    );
+    const { connectHint } = await import("@pgque/client");
+    throw new Error(`could not connect to ${placeOf(client)}: ${explain(cause)}. ${connectHint(cause)}`, { cause });
   } finally {
     over?.removeEventListener("abort", disconnect);
   }

@@ -1,4 +1,3 @@
-import { readFileSync } from "node:fs";
 import { Command, CommanderError } from "commander";
 import { sanitizeLines, redact } from "@pgque/client/redact";
 import { benchCommand, type ScenarioFlags } from "./commands/bench.ts";
@@ -21,12 +20,9 @@ import { validateCommand } from "./commands/validate.ts";
 import { workerCommand } from "./commands/worker.ts";
 import { explain, UsageError } from "./output/failure.ts";
 import { OutputClosed, OutputFailed } from "./output/print.ts";
-import { Stopped } from "./signals.ts";
-
-/** Of this package. */
-const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
-  version: string;
-};
+import { loadBench, NotInstalled } from "./optional-packages.ts";
+import { exitCodeOf, stoppedBy } from "./signals.ts";
+import { version } from "./version.ts";
 
 const examples = `
 Examples:
@@ -77,7 +73,7 @@ export async function main(argv: readonly string[]): Promise<never> {
     if (error.code !== "EPIPE") outputError = error;
   });
   try {
-    await program(argv.includes("bench") ? await scenarioFlags() : {}).parseAsync(argv);
+    await program(isBench(argv.slice(2)) ? await scenarioFlags() : {}).parseAsync(argv);
   } catch (error) {
     process.exitCode = report(error);
   }
@@ -88,10 +84,20 @@ export async function main(argv: readonly string[]): Promise<never> {
   process.exit();
 }
 
-/** What the benchmark declares of its options: no other command needs it. */
+/** Whether it is the command that these arguments name, or ask for help with; a queue may have that name, too. */
+function isBench(args: readonly string[]): boolean {
+  const [first, second] = args.filter((arg) => !arg.startsWith("-"));
+  return first === "bench" || (first === "help" && second === "bench");
+}
+
+/** What the benchmark declares of its options; nothing when it cannot be had, which its commands say. No other command needs it. */
 export async function scenarioFlags(): Promise<ScenarioFlags> {
-  const bench = await import("@pgque/bench");
-  return bench.scenarioFlags;
+  try {
+    return (await loadBench()).scenarioFlags;
+  } catch (error) {
+    if (error instanceof NotInstalled) return {};
+    throw error;
+  }
 }
 
 /** The command line, without side effects: a command loads what it needs when it runs. */
@@ -129,6 +135,7 @@ function report(error: unknown): number {
   // nobody reads what it would say either
   if (error instanceof OutputClosed) return 1;
   process.stderr.write(`error: ${explain(error)}\n`);
-  if (error instanceof Stopped) return error.exitCode;
+  const signal = stoppedBy(error);
+  if (signal !== undefined) return exitCodeOf(signal);
   return error instanceof UsageError ? 2 : 1;
 }

@@ -1,6 +1,6 @@
 import type { ChangesOf, Facts, Kind, Option as Declared, OptionsOf, OptionTable } from "@pgque/client/options";
 import { InvalidArgumentError, Option } from "commander";
-import { inEnvironment, integer, number, onOff } from "./options.ts";
+import { inEnvironment, integer, number, onOff, withLetter } from "./options.ts";
 import { duration, time } from "./output/duration.ts";
 import { inDurations, kebab, showValue } from "./output/flags.ts";
 
@@ -16,8 +16,10 @@ export interface FlagSpec {
   read?: (text: string, before?: never) => unknown;
 }
 
-/** The words that take a setting back. */
+/** The words that take a setting back: `none` only where there can be none. */
 const resetWords = new Set(["default", "none"]);
+const isReset = (text: string, option: Declared): boolean =>
+  text === "default" || (text === "none" && option.default === undefined);
 
 /**
  * The flags of a table of options: `maxLagMs` is `--max-lag <duration>`. An option that is new in the table has a flag, and a line in help.
@@ -44,10 +46,10 @@ export class OptionFlags<Table extends OptionTable> {
   options({ changing = false, env = false, group = "" } = {}): Option[] {
     return this.#flags.map(({ name, option, flag, spec }) => {
       const { help = helpOf(name, option, changing ? null : spec.default), read = readerOf(name, option, env) } = spec;
-      const made = new Option(flag, help);
+      const made = new Option(withLetter(flag), help);
       const { choices } = option.check;
       if (choices !== undefined && spec.read === undefined) made.choices(changing ? [...choices, "default"] : choices);
-      else made.argParser((text, before) => (changing && resetWords.has(text) ? text : read(text, before as never)));
+      else made.argParser((text, before) => (changing && isReset(text, option) ? text : read(text, before as never)));
       if (group !== "") made.helpGroup(group);
       return env ? inEnvironment(made) : made;
     });

@@ -10,10 +10,28 @@ interface FlagDetails<Value> {
   env?: boolean;
 }
 
+/**
+ * As psql has -d, and Sidekiq and Celery -c and -q. --consumer has none: a worker subscribes a consumer that is new, so that whoever types `-c 10`
+ * for ten handlers would have one called 10. -j is JSON; a worker, of which graphile-worker's users want -j jobs, has no such option and refuses
+ * it. A letter means one thing in all commands.
+ */
+const letters: Readonly<Record<string, string>> = {
+  "database-url": "d",
+  concurrency: "c",
+  queue: "q",
+  json: "j",
+};
+
+/** The flags of an option with its letter, if it has one: `-q, --queue <name>`. */
+export function withLetter(flags: string): string {
+  const letter = letters[/^--([a-z-]+)/.exec(flags)?.[1] ?? ""];
+  return letter === undefined ? flags : `-${letter}, ${flags}`;
+}
+
 /** An option of a command. */
 export function flag<Value>(flags: string, help: string, details: FlagDetails<Value> = {}): Option {
   const { read, choices, env, default: value } = details;
-  const made = new Option(flags, help);
+  const made = new Option(withLetter(flags), help);
   const isDuration = flags.endsWith("<duration>");
   if (read !== undefined) made.argParser(read);
   else if (isDuration) made.argParser(duration);
@@ -59,8 +77,8 @@ export function ids(text: string, before: string[] = []): string[] {
 /** A number that the benchmark checks. */
 export function number(text: string): number {
   const value = Number(text);
-  if (text.trim() === "" || !Number.isFinite(value)) throw new InvalidArgumentError("Expected a number.");
-  return value;
+  if (text.trim() !== "" && Number.isFinite(value)) return value;
+  throw new InvalidArgumentError(`Expected a number, got: ${JSON.stringify(text)}.`);
 }
 
 /** Numbers with commas between them. */

@@ -20,10 +20,12 @@ export class Stopped extends Error {
     super(message);
     this.signal = signal;
   }
+}
 
-  get exitCode(): number {
-    return exitCodeOf(this.signal);
-  }
+/** The signal that ended a call, also where the database has not said what became of it; undefined: none did. */
+export function stoppedBy(error: unknown): NodeJS.Signals | undefined {
+  if (error instanceof Stopped) return error.signal;
+  return error instanceof Error && error.cause instanceof Stopped ? error.cause.signal : undefined;
 }
 
 /** As shells have it: 130 for Ctrl-C. */

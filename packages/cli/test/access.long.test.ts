@@ -26,7 +26,7 @@ const commands: [needed: string, others: string[], command: string][] = [
   ["viewer", ["a_writer", "nobody"], "queue list"],
   ["viewer", ["a_writer", "nobody"], "queue show q"],
   ["viewer", ["a_writer", "nobody"], "consumer list"],
-  ["reader", ["a_viewer", "a_writer", "nobody"], "consumer move q c --to end --yes"],
+  ["reader", ["a_viewer", "a_writer", "nobody"], "consumer move q c --to latest --yes"],
   ["admin", ["a_viewer", "a_reader", "nobody"], "consumer set q c --rate-limit 5"],
   ["writer", ["a_viewer", "a_reader", "nobody"], "send q 1"],
   ["reader", ["a_viewer", "a_writer", "nobody"], "receive q --consumer c"],

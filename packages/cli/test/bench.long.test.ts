@@ -18,7 +18,7 @@ const latency = z.object({ mean: z.number(), p50: z.number(), p95: z.number(), p
 
 /** The part of results.json that other programs rely on, for a run in which everything was measured. */
 const resultsSchema = z.object({
-  schemaVersion: z.literal(1),
+  schemaVersion: z.literal(2),
   scenario: z.literal("xmin"),
   startedAt: z.iso.datetime(),
   command: z.string().regex(/^npx pgque bench (?=.*--quick)(?=.*--duration 1)(?!.*--results)/),
@@ -28,7 +28,7 @@ const resultsSchema = z.object({
     synchronousCommit: z.literal("on"),
     embedded: z.literal(true),
   }),
-  cells: z.array(
+  trials: z.array(
     z.object({
       system: z.enum(["pgque", "skip-locked"]),
       horizon: z.enum(["none", "repeatable-read"]),
@@ -46,14 +46,14 @@ const resultsSchema = z.object({
       bystanderMs: latency,
       depthMax: z.int().nonnegative(),
       drainSeconds: z.number().nullable(),
-      notRun: z.null(),
+      skipped: z.null(),
       error: z.null(),
     }),
   ),
 });
 
 const engineSchema = z.object({
-  schemaVersion: z.literal(1),
+  schemaVersion: z.literal(2),
   scenario: z.literal("engine"),
   startedAt: z.iso.datetime(),
   settings: z.looseObject({
@@ -75,11 +75,11 @@ const engineSchema = z.object({
 });
 
 const sendSchema = z.object({
-  schemaVersion: z.literal(1),
+  schemaVersion: z.literal(2),
   scenario: z.literal("send"),
   startedAt: z.iso.datetime(),
   settings: z.looseObject({ indicative: z.literal(true), synchronousCommit: z.literal("on") }),
-  cells: z.array(
+  trials: z.array(
     z.object({
       group: z.enum(["many", "one"]),
       system: z.string(),
@@ -96,7 +96,7 @@ const sendSchema = z.object({
           walBytesPerMessage: z.number().positive(),
         })
         .nullable(),
-      notRun: z.string().nullable(),
+      skipped: z.string().nullable(),
       error: z.null(),
     }),
   ),
@@ -108,17 +108,17 @@ test("a quick run prints results.json, writes the folder and exits with 0", asyn
   const [output, progress, [exitCode]] = await finished(run);
 
   expect({ exitCode, progress }).toMatchObject({ exitCode: 0 });
-  const { cells } = resultsSchema.parse(JSON.parse(output));
-  const ran = cells.map(({ system, horizon }) => `${system}, ${horizon}`);
+  const { trials } = resultsSchema.parse(JSON.parse(output));
+  const ran = trials.map(({ system, horizon }) => `${system}, ${horizon}`);
   expect(ran).toEqual(["pgque, none", "skip-locked, none", "pgque, repeatable-read", "skip-locked, repeatable-read"]);
-  expect(cells.filter(({ system }) => system === "pgque").map(({ deadTuples }) => deadTuples)).toEqual([0, 0]);
-  expect(cells[3]?.deadTuples).toBeGreaterThan(0);
+  expect(trials.filter(({ system }) => system === "pgque").map(({ deadTuples }) => deadTuples)).toEqual([0, 0]);
+  expect(trials[3]?.deadTuples).toBeGreaterThan(0);
   expect((await readdir(results)).sort()).toEqual(["report.html", "report.md", "results.json", "samples.csv"]);
   expect(JSON.parse(await readFile(path.join(results, "results.json"), "utf8"))).toEqual(JSON.parse(output));
   expect(progress).toMatch(/4\/4 skip-locked, repeatable-read: [\d,]+\/s finished/);
 });
 
-test("Ctrl-C keeps the cells that were measured, stops the server and exits with 130", async () => {
+test("Ctrl-C keeps the trials that were measured, stops the server and exits with 130", async () => {
   const results = path.join(folder, "stopped");
   const run = pgque("bench", "--quick", "--duration", "1", "--results", results);
   // A terminal sends it to the whole group and npm passes it on: it comes twice.
@@ -129,9 +129,9 @@ test("Ctrl-C keeps the cells that were measured, stops the server and exits with
 
   expect({ exitCode, progress }).toMatchObject({ exitCode: 130 });
   expect(output).toContain("Interrupted: only what was measured until then.");
-  const { cells, interrupted } = JSON.parse(await readFile(path.join(results, "results.json"), "utf8"));
+  const { trials, interrupted } = JSON.parse(await readFile(path.join(results, "results.json"), "utf8"));
   expect(interrupted).toBe(true);
-  expect(cells).toHaveLength(1);
+  expect(trials).toHaveLength(1);
 });
 
 test("engine measures the microbenchmarks asked for, prints results.json and writes the folder", async () => {
@@ -150,7 +150,7 @@ test("engine measures the microbenchmarks asked for, prints results.json and wri
 
 test("send measures every system that is installed, and says what is not", async () => {
   const results = path.join(folder, "send");
-  const systems = ["pgque", "pgque-zod", "copy", "insert", "graphile-worker", "bullmq", "pgque-prepared"];
+  const systems = ["pgque", "pgque-zod", "copy", "insert", "graphile-worker", "bullmq", "pgque-unprepared"];
   const shape = ["--payload-bytes", "100", "--messages", "1000", "--connections", "2"];
   const run = spawn(
     process.execPath,
@@ -160,17 +160,17 @@ test("send measures every system that is installed, and says what is not", async
   const [output, progress, [exitCode]] = await finished(run);
 
   expect({ exitCode, progress }).toMatchObject({ exitCode: 0 });
-  const { cells } = sendSchema.parse(JSON.parse(output));
-  const measured = cells.filter(({ notRun }) => notRun === null).map(({ group, system }) => `${group} ${system}`);
+  const { trials } = sendSchema.parse(JSON.parse(output));
+  const measured = trials.filter(({ skipped }) => skipped === null).map(({ group, system }) => `${group} ${system}`);
   expect(measured).toEqual([
     ...["pgque", "pgque-zod", "graphile-worker", "copy", "insert"].map((system) => `many ${system}`),
-    ...["pgque", "pgque-prepared", "insert"].map((system) => `one ${system}`),
+    ...["pgque", "pgque-unprepared", "insert"].map((system) => `one ${system}`),
   ]);
   expect((await readdir(results)).sort()).toEqual(["report.html", "report.md", "results.json"]);
   expect(JSON.parse(await readFile(path.join(results, "results.json"), "utf8"))).toEqual(JSON.parse(output));
   const report = await readFile(path.join(results, "report.md"), "utf8");
-  for (const { system } of cells) expect(report).toMatch(new RegExp(`^\\| ${system} \\| 100 B \\| `, "m"));
-  expect(report).toContain("| bullmq | 100 B | 1,000 | not run, because redis-server is not installed");
+  for (const { system } of trials) expect(report).toMatch(new RegExp(`^\\| ${system} \\| 100 B \\| `, "m"));
+  expect(report).toContain("| bullmq | 100 B | 1,000 | skipped, because redis-server is not installed");
 });
 
 /** What starting a PostgreSQL needs, and nothing else. */

@@ -1,4 +1,7 @@
+import { readFileSync } from "node:fs";
+import { defineQueue } from "@pgque/client";
 import { expect, test } from "vitest";
+import { kebab } from "#src/output/flags";
 import { freshCli } from "./support/cli.ts";
 import { onTerminal } from "./support/terminal.ts";
 
@@ -61,13 +64,13 @@ test("one that comes later is said to skip what is there", async () => {
   await client.subscribe("backlog", "first");
   await client.sendMany("backlog", [1, 2]);
   expect((await run("consumer", "add", "backlog", "late")).out).toBe(
-    'Added consumer "late" of queue "backlog". It skips 2 messages that were sent before; `pgque consumer move backlog late --to start` brings them.\n',
+    'Added consumer "late" of queue "backlog". It skips 2 messages that were sent before; `pgque consumer move backlog late --to earliest` brings them.\n',
   );
-  expect(await json("consumer", "add", "backlog", "whole", "--from", "start")).toMatchObject({
+  expect(await json("consumer", "add", "backlog", "whole", "--from", "earliest")).toMatchObject({
     added: true,
     skipped: 0,
   });
-  expect((await run("consumer", "move", "backlog", "late", "--to", "start", "--yes")).code).toBe(0);
+  expect((await run("consumer", "move", "backlog", "late", "--to", "earliest", "--yes")).code).toBe(0);
   expect((await client.receive("backlog", { consumer: "late" })).messages).toHaveLength(2);
 });
 
@@ -81,6 +84,17 @@ test("limits are changed and taken away", async () => {
   expect(await json("consumer", "set", "orders", "limited", "--rate-limit", "3")).toMatchObject({ changed: false });
 });
 
+test("every limit has its default again by the word `default`", async () => {
+  await client.ensure(defineQueue("keyed", { partitions: 2 }));
+  await client.subscribe("keyed", "new", { mode: "ordered" });
+  const others = { onFailure: "skip", maxInFlight: 1, rateLimit: 1, ratePeriodMs: 2000 } as const;
+  await client.subscribe("keyed", "as new", { mode: "ordered", ...others });
+  const given = Object.keys(others).flatMap((name) => [`--${kebab(name)}`, "default"]);
+  expect(await run("consumer", "set", "keyed", "as new", ...given)).toMatchObject({ code: 0, err: "" });
+  const [one, other] = await client.consumers.settings("keyed");
+  expect({ ...one, name: "", createdAt: "" }).toEqual({ ...other, name: "", createdAt: "" });
+});
+
 test("one is paused and resumed by itself", async () => {
   await client.subscribe("orders", "resting");
   expect((await run("consumer", "pause", "orders", "resting")).out).toBe(
@@ -90,24 +104,24 @@ test("one is paused and resumed by itself", async () => {
   expect(await json("consumer", "resume", "orders", "resting")).toMatchObject({ changed: true });
 });
 
-test("one is moved to the end, to the start, to a time and by an age, once it is confirmed", async () => {
+test("one is moved after the latest, to the earliest, to a time and by an age, once it is confirmed", async () => {
   await client.subscribe("orders", "moving", { from: "earliest" });
   const depth = async () => (await client.consumers.list("orders")).find(({ name }) => name === "moving")?.depth;
   expect(await depth()).toBe(2);
-  const asked = await run("consumer", "move", "orders", "moving", "--to", "end");
-  expect(asked).toMatchObject({ code: 2, out: "", err: expect.stringContaining("2 messages to receive, 0 in flight") });
+  const asked = await run("consumer", "move", "orders", "moving", "--to", "latest");
+  expect(asked).toMatchObject({ code: 2, out: "", err: expect.stringContaining("2 messages waiting, 0 in flight") });
   const move = (to: string) => run("consumer", "move", "orders", "moving", "--to", to, "--yes");
   const depths: unknown[] = [];
-  for (const to of ["end", "start", "2000-01-01T00:00:00Z", "2999-01-01T00:00:00+01:00", "1d"]) {
+  for (const to of ["latest", "earliest", "2000-01-01T00:00:00Z", "2999-01-01T00:00:00+01:00", "1d"]) {
     expect(await move(to)).toMatchObject({ code: 0, err: "" });
     depths.push(await depth());
   }
   expect(depths).toEqual([0, 2, 2, 0, 2]);
-  for (const to of ["soon", "2026-01-01", "2026-02-31T00:00:00Z", "-1h"]) {
+  for (const to of ["end", "soon", "2026-01-01", "2026-02-31T00:00:00Z", "-1h"]) {
     const { code, err } = await move(to);
     expect({ code, err }).toEqual({
       code: 2,
-      err: expect.stringContaining("Expected an age like 2h, or a time with its zone"),
+      err: expect.stringContaining("Expected earliest, latest, an age like 2h, or a time with its zone"),
     });
   }
 });
@@ -128,7 +142,7 @@ test("one is removed once it is confirmed", async () => {
 test.each([
   ["pause orders nobody", "consumer not registered: nobody. `pgque consumer list orders`"],
   ["set orders nobody --rate-limit 1", "`pgque consumer add orders nobody` makes one"],
-  ["move orders nobody --to end --yes", "consumer not registered: nobody"],
+  ["move orders nobody --to latest --yes", "consumer not registered: nobody"],
   ["remove orders nobody --yes", 'expected consumer "nobody" of queue "orders", found none'],
   ["list nowhere", "queue not found: nowhere"],
   ["add nowhere c", "queue not found: nowhere"],
@@ -146,4 +160,27 @@ test.each([
 ])("consumer %s is wrong usage", async (args, message) => {
   const { code, err } = await run("consumer", ...args.split(" "));
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining(message) });
+});
+
+test("a quantity has one name, whichever command shows it", async () => {
+  await client.subscribe("orders", "shown");
+  const heads = async (...args: string[]): Promise<string[]> => {
+    const lines = (await run(...args)).out.split("\n");
+    const line = lines.find((one) => one.startsWith("queue ")) ?? "";
+    return line.replace("▼", "").trim().split(/ {2,}/);
+  };
+  const known = new Set([...(await heads("queue", "list")), ...(await heads("consumer", "list"))]);
+  const page = readFileSync(new URL("../../../docs/observability.md", import.meta.url), "utf8");
+  const [, section = ""] = /^## Quantities$(.*?)^## /ms.exec(page) ?? [];
+  const documented = [...section.matchAll(/^\| ([^|]+) \|/gm)].map(([, name]) => name).slice(1);
+  expect(documented).toContain("depth");
+  expect(documented.filter((name) => !known.has(String(name)))).toEqual([]);
+  for (const args of [["top", "--once"], ["status"]]) {
+    const shown = await heads(...args);
+    expect(shown.length, args[0]).toBeGreaterThan(3);
+    expect(
+      shown.filter((head) => !known.has(head)),
+      args[0],
+    ).toEqual([]);
+  }
 });

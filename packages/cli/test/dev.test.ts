@@ -58,3 +58,22 @@ test("keeps its data and its connection string, is one server at a time, and for
   fourth.kill("SIGTERM");
   expect((await fourth.ended).code).toBe(0);
 });
+
+test("a command has its URL, its own options and its exit code, and the server ends with it", async () => {
+  const folder = await TaskFolder.create();
+  await chmod(folder.path, 0o711);
+  const script = `console.log(process.env.DATABASE_URL, process.argv.slice(1).join(" ")); process.exitCode = 7`;
+  const done = await dev(folder, process.execPath, "-e", script, "--", "--json", "x").ended;
+  expect(done).toEqual({ code: 7, out: expect.stringMatching(/^postgres:\S+ --json x\n$/), err: "" });
+  expect(await dev(folder, "no such program").ended).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('"no such program" cannot be started: spawn no such program ENOENT'),
+  });
+  const hold = `process.on("SIGTERM", () => { console.log("asked"); process.exit(0); }); console.log("begun"); setInterval(() => {}, 1e3)`;
+  const holding = dev(folder, process.execPath, "-e", hold);
+  await holding.says("begun");
+  holding.kill("SIGTERM");
+  expect(await holding.ended).toMatchObject({ code: 0, out: "begun\nasked\n" });
+  const pid = Number.parseInt(await readFile(folder.file(".pgque/data/postmaster.pid"), "utf8").catch(() => "0"), 10);
+  expect(pid).toBe(0);
+});

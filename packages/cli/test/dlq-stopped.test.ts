@@ -1,4 +1,5 @@
 import { beforeEach, expect, test } from "vitest";
+import { Proxy } from "../../../test/support/proxy.ts";
 import { until } from "../../../test/support/until.ts";
 import { freshCli } from "./support/cli.ts";
 import type { Running } from "./support/pgque.ts";
@@ -90,6 +91,22 @@ test("a connection that breaks in the middle leaves open what became of one step
   });
   await letGo();
   expect(await left()).toBe(total - 1000);
+});
+
+test("Ctrl-C that the database does not answer leaves it open, too, and ends with its exit code", async () => {
+  await using proxy = await Proxy.start(Number(new URL(database.url).port));
+  const { running, letGo } = await heldUp(1500, "redrive", "q", "--all", "--database-url", proxy.through(database.url));
+  proxy.goDumb({ serverKnows: false });
+  running.kill("SIGINT");
+  expect(await running.ended).toMatchObject({
+    code: 130,
+    out: "",
+    err: expect.stringMatching(
+      /^error: stopped by SIGINT: 1,000 dead letters were sent again, whether the next 1000 were is not known/,
+    ),
+  });
+  await letGo();
+  await until(async () => (await left()) === total - 2000, "the step has gone on");
 });
 
 test("the same command goes on", async () => {

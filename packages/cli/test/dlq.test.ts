@@ -62,6 +62,20 @@ test("one is shown with all of its payload", async () => {
   });
 });
 
+test("the stack of its reason has its lines, and nothing that could do something to a terminal", async () => {
+  await client.deadLetters.purge("q", { all: true });
+  await client.send("q", "x");
+  const batch = await client.receive("q", { consumer: "c" });
+  await batch.bury(
+    [String(batch.messages[0]?.id)],
+    "Error: declined\n    at charge (shop.ts:7)\n    at \u001b[31mred\r\nend",
+  );
+  const [letter] = await client.deadLetters.list("q");
+  const { out } = await run("dlq", "show", "q", String(letter?.id));
+  expect(out).toMatch(/^reason +Error: declined$/m);
+  expect(out).toContain('\n\nError: declined\n    at charge (shop.ts:7)\n    at \\u001b[31mred\nend\n\n"x"\n');
+});
+
 test("they are sent again: by id, by filter, so many, all", async () => {
   expect((await run("dlq", "redrive", "q", "--id", `${letters[0]?.id},${letters[1]?.id}`)).out).toBe(
     "Sent 2 dead letters again.\n",

@@ -52,6 +52,7 @@ interface Line {
   msg: string;
   pid?: number;
   plan?: string;
+  because?: string;
 }
 
 /** Runs guard once as its role. */
@@ -130,13 +131,23 @@ describe("what it does", () => {
 
 describe("whom it leaves alone", () => {
   test.each([
-    ["a role", ["--allow-user", "app"]],
-    ["an application", ["--allow-application", "other", "--allow-application", "holder"]],
-    ["a query, whatever its case", ["--allow-query", "^SELECT PG_BACKEND_PID"]],
-    ["what is young", ["--older-than", "1d"]],
-  ])("%s", async (_, args) => {
+    ["a role", ["--allow-user", "app"], "user app is allowed"],
+    [
+      "an application",
+      ["--allow-application", "other", "--allow-application", "holder"],
+      "application holder is allowed",
+    ],
+    [
+      "a query, whatever its case",
+      ["--allow-query", "^SELECT PG_BACKEND_PID"],
+      "query /^SELECT PG_BACKEND_PID/i is allowed",
+    ],
+    ["what is young", ["--older-than", "1d"], undefined],
+  ])("%s", async (_, args, reason) => {
     const holder = await hold(repeatableRead);
-    expect(about(await once("--terminate", "--grace", "0s", ...args), holder)).toEqual([]);
+    const lines = await once("--terminate", "--grace", "0s", ...args);
+    expect(about(lines, holder)).toEqual(reason === undefined ? [] : ["left alone"]);
+    expect(lines.find(({ pid }) => pid === holder.pid)?.because).toBe(reason);
     expect(await isThere(holder)).toBe(true);
   });
 
@@ -154,10 +165,15 @@ describe("whom it leaves alone", () => {
     const idle = await hold();
     const superuser = await holdTransaction(server, { ...repeatableRead, application: "holder super" });
     const lines = await once("--terminate", "--grace", "0s");
-    expect([about(lines, idle), about(lines, superuser)]).toEqual([[], []]);
+    expect([about(lines, idle), about(lines, superuser)]).toEqual([[], ["left alone"]]);
+    expect(lines.find(({ pid }) => pid === superuser.pid)?.because).toContain("--include-superusers is not given");
     expect([await isThere(idle), await isThere(superuser)]).toEqual([true, true]);
-    const refused = await once("--terminate", "--grace", "0s", "--include-superusers");
-    expect(about(refused, superuser)).toEqual(["a transaction holds the horizon", "this role may not terminate it"]);
+    const asked = ["guard", "--once", ...now, "--terminate", "--include-superusers"];
+    const { code, err } = await pgque(asked, { DATABASE_URL: as("guard") });
+    expect({ code, err }).toEqual({
+      code: 1,
+      err: expect.stringContaining("expected a superuser for --include-superusers, got: guard"),
+    });
     expect(await isThere(superuser)).toBe(true);
   });
 
@@ -189,14 +205,36 @@ test("a process of the server is left alone: what applies a subscription, say", 
   expect(exemptionOf(worker, everybody)).toBeDefined();
 });
 
-test("which rights are missing is said", async () => {
+test.each([
+  ["to see", [], "pg_read_all_stats", "pg_read_all_stats"],
+  [
+    "to see and to end",
+    ["--terminate"],
+    "pg_read_all_stats and pg_signal_backend",
+    "pg_read_all_stats, pg_signal_backend",
+  ],
+  ["to see and to end, for good", ["--cancel", "--interval", "1s"], "", "pg_read_all_stats, pg_signal_backend"],
+])("without the right %s it exits with 1, and says what to grant", async (_, args, needed, missing) => {
   const stranger = await hold(repeatableRead);
+  await admin.query("drop role if exists nobody_special");
   await admin.query("create role nobody_special login password 'secret'");
-  const { code, out } = await pgque(["guard", "--once", "--terminate", ...now], { DATABASE_URL: as("nobody_special") });
-  expect(code).toBe(0);
-  expect(out).toContain("grant pg_signal_backend to nobody_special");
-  expect(out).toContain("grant pg_read_all_stats to the role that guards");
+  const once = args.includes("--interval") ? [] : ["--once"];
+  const { code, err } = await pgque(["guard", ...once, ...now, ...args], { DATABASE_URL: as("nobody_special") });
+  expect(code).toBe(1);
+  expect(err).toContain(`expected nobody_special to have the rights of ${needed}`);
+  expect(err).toContain(`Run: grant ${missing} to nobody_special`);
   expect(await isThere(stranger)).toBe(true);
+});
+
+test("a grace is over when it is over, however long the interval", async () => {
+  const running = new Running(["guard", ...now, "--interval", "1h", "--terminate", "--grace", "300ms"], {
+    DATABASE_URL: as("guard"),
+  });
+  const holder = await hold(repeatableRead);
+  await running.says("watching");
+  await until(() => holder.isGone(), "the session is gone");
+  running.kill("SIGTERM");
+  expect(await running.ended).toMatchObject({ code: 0 });
 });
 
 describe("as a process", () => {

@@ -86,7 +86,7 @@ test("every command's JSON is in one vocabulary: names, ids, times, durations, s
   }
   await take("queue", "set", "orders", "--max-retries", "1");
   await take("consumer", "set", "orders", "billing", "--max-in-flight", "9");
-  await take("consumer", "move", "orders", "billing", "--to", "end", "--yes");
+  await take("consumer", "move", "orders", "billing", "--to", "latest", "--yes");
   await take("consumer", "remove", "orders", "billing", "--yes");
   await take("schedule", "remove", "nightly", "--yes");
   await take("queue", "purge", "orders", "--yes");

@@ -1,6 +1,7 @@
 import { boolean, callable, integer, oneOf, text } from "@pgque/client/options";
 import { Command } from "commander";
 import { describe, expect, test } from "vitest";
+import { program } from "#src/main";
 import { OptionFlags } from "#src/option-flags";
 import { pgque } from "./support/pgque.ts";
 import { TaskFolder } from "./support/task-folder.ts";
@@ -96,4 +97,24 @@ test.each([
     ...env,
   });
   expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("Expected from 1s to 7d, got: 10ms") });
+});
+
+test("a letter means one option in all commands", () => {
+  const all = (of: Command): Command[] => [of, ...of.commands.flatMap(all)];
+  const options = all(program({})).flatMap((of) => of.options);
+  const meanings = new Map<string, Set<string>>();
+  for (const { short, long } of options) {
+    if (short) meanings.set(short, new Set([...(meanings.get(short) ?? []), String(long)]));
+  }
+  expect(Object.fromEntries([...meanings].map(([letter, longs]) => [letter, [...longs]]))).toEqual({
+    "-V": ["--version"],
+    "-c": ["--concurrency"],
+    "-d": ["--database-url"],
+    "-f": ["--follow"],
+    "-j": ["--json"],
+    "-n": ["--lines"],
+    "-q": ["--queue"],
+  });
+  const longs = new Set([...meanings.values()].flatMap((set) => [...set]));
+  expect(options.filter(({ short, long }) => !short && longs.has(String(long)))).toEqual([]);
 });

@@ -1,3 +1,4 @@
+import { defineQueue } from "@pgque/client";
 import { expect, test } from "vitest";
 import { freshCli } from "./support/cli.ts";
 import { onTerminal } from "./support/terminal.ts";
@@ -75,6 +76,22 @@ test("show says what is known of a queue, for a person and for a program", async
   });
 });
 
+test("`default` resets every setting to what a new queue has", async () => {
+  await run("queue", "create", "fresh");
+  const { settings: fresh } = (await json("queue", "show", "fresh")) as { settings: Record<string, unknown> };
+  const changed = ["--max-retries", "1", "--max-crashes", "2", "--payload-bytes-max", "7", "--notify", "off"];
+  const longer = ["--retention", "2d", "--max-lag", "1h", "--max-lag-action", "drop"];
+  const rotation = ["--rotation-bytes", "9000", "--rotation-period", "1h", "--rotation-min-interval", "1s"];
+  const all = [...changed, ...longer, ...rotation];
+  await run("queue", "create", "other");
+  await run("queue", "set", "other", ...all);
+  const { settings: others } = (await json("queue", "show", "other")) as { settings: Record<string, unknown> };
+  expect(others).not.toEqual(fresh);
+  const reset = all.map((word, i) => (i % 2 === 0 ? word : "default"));
+  expect(await run("queue", "set", "other", ...reset)).toMatchObject({ code: 0, err: "" });
+  expect(((await json("queue", "show", "other")) as { settings: unknown }).settings).toEqual(fresh);
+});
+
 test("settings are changed, taken back, and refused all together", async () => {
   await client.ensure("changed");
   expect((await run("queue", "set", "changed", "--max-lag", "2h", "--max-retries", "1")).out).toBe(
@@ -92,6 +109,17 @@ test("settings are changed, taken back, and refused all together", async () => {
   expect(refused.err).toContain("expected --partitions to be an integer from 1 to 1024, got: 0");
 });
 
+test("what a queue has for good cannot be reset", async () => {
+  await client.ensure(defineQueue("for good", { partitions: 16, allowExpiry: true }));
+  const set = async (flag: string) => {
+    const { code, err } = await run("queue", "set", "for good", flag, "default");
+    expect(code).toBe(2);
+    return err;
+  };
+  expect(await set("--partitions")).toContain("expected --partitions of queue 'for good' to be 16 or more, got: none");
+  expect(await set("--allow-expiry")).toContain("--allow-expiry of queue 'for good' cannot be switched off");
+});
+
 test("pause and resume show in the list", async () => {
   await client.ensure("paused");
   expect((await run("queue", "pause", "paused")).out).toBe('Paused queue "paused".\n');
@@ -104,6 +132,7 @@ test("pause and resume show in the list", async () => {
 test.each([
   [["set", "changed"], "expected a setting to change, got none"],
   [["set", "changed", "--max-lag", "5"], 'Expected a duration like 250ms, 30s, 5m, 2h or 1d, got: "5"'],
+  [["set", "changed", "--max-retries", "none"], 'Expected a whole number, got: "none"'],
   [["set", "changed", "--max-retries", "many"], 'Expected a whole number, got: "many"'],
   [["create", "q", "--partitions", "many"], 'Expected a whole number, got: "many"'],
   [["create", "x".repeat(58)], "57 bytes"],

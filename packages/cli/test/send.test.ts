@@ -31,8 +31,11 @@ test("one message is sent, with all that it can have", async () => {
     "--dedupe-key",
     "k",
   ];
-  expect(await json("send", "q", "[1]", ...options)).toEqual({ queue: "q", id: "2" });
-  expect(await json("send", "q", "[1]", "--dedupe-key", "k", "--dedupe-ttl", "1h")).toEqual({ queue: "q", id: "2" });
+  const sent = { queue: "q", id: "2" };
+  expect(await json("send", "q", "[1]", ...options)).toEqual({ ...sent, deduplicated: false });
+  const again = ["send", "q", "[1]", "--dedupe-key", "k", "--dedupe-ttl", "1h"];
+  expect(await json(...again)).toEqual({ ...sent, deduplicated: true });
+  expect((await run(...again)).out).toBe("Already sent as message 2.\n");
   expect(await json("send", "q", "2", "--delay", "5m")).toMatchObject({ id: expect.any(String) });
   expect(await json("send", "q", "3", "--at", "2099-01-31T12:00:00+01:00")).toMatchObject({ id: expect.any(String) });
   expect(await client.messages.peek("q")).toMatchObject([

@@ -54,7 +54,9 @@ describe("a snapshot", () => {
     expect(lines[1]).toMatch(
       new RegExp(`^horizon: \\d+ transactions back, held by process ${holder.pid} \\(postgres, holder\\) for \\d+s$`),
     );
-    expect(lines[3]).toMatch(/^queue +consumer +depth▼ +in\/s +out\/s +in flight +lag +waiting +dead +size$/);
+    expect(lines[3]).toMatch(
+      /^queue +consumer +depth▼ +sent\/s +received\/s +in flight +lag +delayed +dead letters +size$/,
+    );
     expect(queuesOf(lines)).toEqual(["beta", "alpha"]);
     expect(lines[4]).toMatch(/^beta +billing +20 +[\d.]+ +0 +0 +\d+\w+ +0 +0 +/);
     await holder.client.query("rollback");

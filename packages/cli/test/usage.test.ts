@@ -67,7 +67,7 @@ test.each([
   const { code, out, err } = await pgque([...args, "--database-url", "postgres://ada:s3cret@127.0.0.1:1/orders"]);
   expect({ code, out }).toEqual({ code: 1, out: "" });
   expect(err).toContain("could not connect to the database at 127.0.0.1:1");
-  expect(err).toContain("Check that it runs");
+  expect(err).toContain("Check that a server runs there, and listens on that address and port");
   expect(err).not.toContain("s3cret");
 });
 

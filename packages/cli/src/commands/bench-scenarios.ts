@@ -19,11 +19,11 @@ export const xmin: BenchScenario = {
     "Every system is run under every horizon: first clean, then with the horizon held, then until the backlog is gone.",
   examples: `
   pgque bench --quick                          two minutes, saturated, indicative
-  pgque bench --repeat 1                       800 messages/s for three minutes a cell, about a quarter of an hour
+  pgque bench --repeat 1                       800 messages/s for three minutes a trial, about a quarter of an hour
   pgque bench --quick --systems pgque-worker   the worker instead of bare SQL
   pgque bench --quick --baseline results/2026-01-31T08-05-00-xmin/results.json
                                                the same against an earlier run of it
-  pgque bench --quick --postgres 14,18         on both, cell by cell in turn; of every scenario
+  pgque bench --quick --postgres 14,18         on both, trial by trial in turn; of every scenario
   pgque bench --database-url postgres://…      on a server of yours, in databases made for it and dropped again
   pgque bench engine --quick                   another scenario: the engine itself`,
   quick: "about two minutes: saturated, one repeat",
@@ -51,7 +51,7 @@ export const scenarios: readonly BenchScenario[] = [
     examples: `
   pgque bench send --quick                            two minutes, once, indicative
   pgque bench send --systems pgque,copy,insert        nothing but PostgreSQL and this client`,
-    quick: "one repeat of a second a cell",
+    quick: "one repeat of a second a trial",
     run: ({ runSend }) => runSend,
   },
   {
@@ -76,7 +76,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench latency --quick                                  two minutes, once, indicative
   pgque bench latency --rates 1000 --handler-ms 5              a worker that is half busy
   pgque bench latency --synchronous-commit off                 without the wait for the disk`,
-    quick: "one repeat of four seconds a cell",
+    quick: "one repeat of four seconds a trial",
     run: ({ runLatency }) => runLatency,
   },
   {
@@ -87,7 +87,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench rates --quick                                    two minutes, once, indicative
   pgque bench rates --rates idle --workers 100                 what workers cost that have nothing to do
   pgque bench rates --rates 100,800 --systems pgque,skip-locked`,
-    quick: "one repeat of two seconds a cell, fewer rates and workers",
+    quick: "one repeat of two seconds a trial, fewer rates and workers",
     run: ({ runRates }) => runRates,
   },
   {
@@ -100,8 +100,20 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench throughput --systems pgque,skip-locked     only these
   pgque bench throughput --synchronous-commit on         with the wait for the disk
   pgque bench throughput --payload-bytes 100 --batch 1000`,
-    quick: "one repeat of two seconds a cell, smaller batches",
+    quick: "one repeat of two seconds a trial, smaller batches",
     run: ({ runThroughput }) => runThroughput,
+  },
+  {
+    name: "receive",
+    summary: "Measure how long it takes to receive and finish a batch, by its size.",
+    details:
+      "Batches of 1 to 100 messages and polls that find nothing, in SQL on one connection: with nothing held, and beside a transaction that holds\nthe xmin horizon.",
+    examples: `
+  pgque bench receive --quick                         50 batches of each size, once, indicative
+  pgque bench receive --sizes 1,10                    only these
+  pgque bench receive --systems pgque,skip-locked     only these`,
+    quick: "one repeat of 50 batches of each size",
+    run: ({ runReceive }) => runReceive,
   },
   {
     name: "priority",
@@ -135,7 +147,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench retention --quick                            two minutes, indicative
   pgque bench retention --intervals none,1000,dynamic      only these
   pgque bench retention --intervals none,100000 --repeat 1`,
-    quick: "one repeat of ten seconds a cell",
+    quick: "one repeat of ten seconds a trial",
     run: ({ runRetention }) => runRetention,
   },
   {
@@ -147,7 +159,7 @@ export const scenarios: readonly BenchScenario[] = [
   pgque bench soak                                      half an hour
   pgque bench soak --duration 28800 --systems pgque-worker
   pgque bench soak --systems pgque,skip-locked --horizons none,repeatable-read`,
-    quick: "half a minute a cell",
+    quick: "half a minute a trial",
     run: ({ runSoak }) => runSoak,
   },
   {

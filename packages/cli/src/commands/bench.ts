@@ -3,7 +3,8 @@ import type { Flag, Run, RunHooks, ScenarioResults } from "@pgque/bench";
 import { Command } from "commander";
 import { Client } from "pg";
 import { connectionConfig, databaseVariables } from "../connection.ts";
-import { given, list, number, numbers } from "../options.ts";
+import { loadBench } from "../optional-packages.ts";
+import { flag, given, list, number, numbers } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
 import { printLine } from "../output/print.ts";
 import { exitCodeOf, stopSignals } from "../signals.ts";
@@ -22,9 +23,9 @@ export function benchCommand(declared: ScenarioFlags = {}): Command {
 }
 
 const setting = `
-Each cell has a fresh database. Without a database to use, an embedded PostgreSQL is started and removed afterwards.
+Each trial has a fresh database. Without a database to use, an embedded PostgreSQL is started and removed afterwards.
 A system that is not installed is skipped, and the report says so: npm install graphile-worker@0.18 pg-boss bullmq@6
-ioredis@5 zod@4 brings all that npm has. BullMQ's cells start a redis-server from the PATH.`;
+ioredis@5 zod@4 brings all that npm has. BullMQ's trials start a redis-server from the PATH.`;
 
 /** The options that every scenario has. */
 interface CommonFlags {
@@ -42,6 +43,8 @@ const readers: Record<NonNullable<Flag["value"]>, (text: string) => unknown> = {
 
 function scenarioCommand(scenario: BenchScenario, declared: ScenarioFlags, name = scenario.name): Command {
   const command = new Command(name).summary(scenario.summary).description(`${scenario.summary} ${scenario.details}`);
+  // the benchmark is not installed: whatever its options are, that is said
+  if (declared[scenario.name] === undefined) command.allowUnknownOption().allowExcessArguments();
   command.option("--quick", `${scenario.quick}; indicative only`);
   for (const { flag, help, value } of declared[scenario.name] ?? []) {
     if (value) command.option(flag, help, readers[value]);
@@ -49,8 +52,10 @@ function scenarioCommand(scenario: BenchScenario, declared: ScenarioFlags, name 
   }
   return command
     .option("--results <folder>", `(default: results/<time>-${scenario.name})`)
-    .option("--json", "print results.json instead of the tables")
-    .option("--database-url <url>", "the server to use (default: DATABASE_URL, PG* variables, else an embedded one)")
+    .addOption(flag("--json", "print results.json instead of the tables"))
+    .addOption(
+      flag("--database-url <url>", "the server to use (default: DATABASE_URL, PG* variables, else an embedded one)"),
+    )
     .option(
       "--postgres <majors>",
       "of the embedded servers, some of 14 to 18: all is run on each in turn (default: 17)",
@@ -62,7 +67,7 @@ function scenarioCommand(scenario: BenchScenario, declared: ScenarioFlags, name 
       const options = optionsOf(flags);
       process.exitCode = await run(flags.json ?? false, async (hooks) =>
         // what commander has parsed has no types; the scenario checks each value
-        scenario.run(await import("@pgque/bench"))(options as never, { ...hooks, command: commandLine(command) }),
+        scenario.run(await loadBench())(options as never, { ...hooks, command: commandLine(command) }),
       );
     });
 }
@@ -126,7 +131,7 @@ function commandLine(command: Command): string {
  * what was measured and removes what it made; another one ends the process.
  */
 async function run(json: boolean, scenario: (hooks: RunHooks) => Promise<Run<ScenarioResults>>): Promise<number> {
-  const { BenchOptionError, terminalProgress } = await import("@pgque/bench");
+  const { BenchOptionError, terminalProgress } = await loadBench();
   const stop = new AbortController();
   const { first, second } = stopSignals();
   let stoppedBy: NodeJS.Signals = "SIGINT";
@@ -158,7 +163,7 @@ function targetsCommand(): Command {
     )
     .argument("[folder...]", "results folders, or folders of such (default: results)")
     .option("--markdown", "a table for a document")
-    .option("--json", "an array of runs with their outcomes");
+    .addOption(flag("--json", "an array of runs with their outcomes"));
   return command
     .addHelpText(
       "after",
@@ -170,7 +175,7 @@ Examples:
     )
     .action(async (folders: string[], flags: { markdown?: true; json?: true }) => {
       refuseMisplaced(command);
-      const { BenchOptionError, targetsIn, targetsMarkdown, targetsTerminal } = await import("@pgque/bench");
+      const { BenchOptionError, targetsIn, targetsMarkdown, targetsTerminal } = await loadBench();
       try {
         const runs = await targetsIn(folders.length === 0 ? ["results"] : folders);
         const text = flags.markdown ? targetsMarkdown(runs).trimEnd() : targetsTerminal(runs);

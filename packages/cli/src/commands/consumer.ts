@@ -13,19 +13,16 @@ import type { Column } from "../output/table.ts";
 import { counted, described, shellWord, showEstimate, showTime } from "../output/text.ts";
 import { pauseAndResume } from "./pause-resume.ts";
 
-/** Where in the log: its start, its end, or what was sent from a time on. */
-function position(text: string): Position {
-  if (text === "start") return "earliest";
-  if (text === "end") return "latest";
-  return timeOrAge(text);
-}
+/** Where in the log: the earliest that is kept, after the latest, or what was sent from a time on. */
+const position = (text: string): Position =>
+  text === "earliest" || text === "latest" ? text : timeOrAge(text, "earliest, latest, ");
 
-const positions = "start, end, a time like 2026-01-31T12:00:00Z, or how long ago: 2h";
+const positions = "earliest, latest, a time like 2026-01-31T12:00:00Z, or how long ago: 2h";
 
 const options = new OptionFlags(consumerOptions, {
   from: {
     flag: "--from <where>",
-    help: `begin at: ${positions} (default: start for the first consumer, else end)`,
+    help: `begin at: ${positions} (default: earliest for the first consumer, else latest)`,
     read: position,
   },
   strict: null,
@@ -59,7 +56,7 @@ Examples:
 function skippedText(queue: string, name: string, skipped: number): string {
   if (skipped === 0) return "";
   const count = skipped > 10_000 ? "more than 10,000 messages" : counted(skipped, "message");
-  return ` It skips ${count} that ${skipped === 1 ? "was" : "were"} sent before; \`pgque consumer move ${shellWord(queue)} ${shellWord(name)} --to start\` brings them.`;
+  return ` It skips ${count} that ${skipped === 1 ? "was" : "were"} sent before; \`pgque consumer move ${shellWord(queue)} ${shellWord(name)} --to earliest\` brings them.`;
 }
 
 function existingText(queue: string, consumer: string, differences: readonly OptionDifference[]): string {
@@ -73,7 +70,7 @@ function existingText(queue: string, consumer: string, differences: readonly Opt
 /** How far a consumer is. */
 export const backlogColumns = [
   { head: "consumer", cell: ({ consumer }) => consumer },
-  { head: "to receive", cell: ({ depth, estimated }) => showEstimate(depth, estimated), align: "right" },
+  { head: "depth", cell: ({ depth, estimated }) => showEstimate(depth, estimated), align: "right" },
   { head: "in flight", cell: ({ inFlight, estimated }) => showEstimate(inFlight, estimated), align: "right" },
   { head: "lag", cell: ({ lagMs }) => showAge(lagMs), align: "right" },
 ] as const satisfies Column<ConsumerRecord>[];
@@ -129,7 +126,7 @@ Examples:
 });
 
 const set = clientCommand("set <queue> <consumer>", "admin", {
-  description: "Change the limits of a consumer; `none` takes one away.",
+  description: "Change the limits of a consumer; `none` takes one away, `default` resets it.",
   help: `
 Examples:
   pgque consumer set orders billing --max-in-flight 50 --rate-limit 100
@@ -161,7 +158,7 @@ retries of the consumer are dropped.
 
 Examples:
   pgque consumer move orders billing --to 2h
-  pgque consumer move orders billing --to end --yes`,
+  pgque consumer move orders billing --to latest --yes`,
   options: [flag("--to <where>", positions, { read: position }).makeOptionMandatory()],
   yes: true,
   async run({ consumers }, queue: string, consumer: string, flags: Flags & { to: Position }) {
@@ -170,7 +167,9 @@ Examples:
     const where =
       to instanceof Date
         ? `what was sent from ${to.toISOString()} on`
-        : `the ${to === "earliest" ? "start" : "end"} of what is kept`;
+        : to === "earliest"
+          ? "the earliest message that is kept"
+          : "after the latest message";
     await confirm(async () => {
       const backlog = await backlogOf(consumers, queue, consumer);
       return `This moves ${described(names)} (${backlog}) to ${where}; its open batches and retries are dropped.`;
@@ -204,7 +203,7 @@ async function backlogOf(consumers: Consumers, queue: string, name: string): Pro
   const found = (await consumers.list(queue)).find((one) => one.name === name);
   if (found === undefined) throw missing(queue, name);
   const about = found.estimated ? "about " : "";
-  return `${about}${counted(found.depth, "message")} to receive, ${found.inFlight} in flight`;
+  return `${about}${counted(found.depth, "message")} waiting, ${found.inFlight} in flight`;
 }
 
 function missing(queue: string, consumer: string): Error {
@@ -218,7 +217,7 @@ export const consumerCommand = commandGroup(
   "Add, list, change, pause, move and remove consumers.",
   `
 Examples:
-  pgque consumer add orders billing --from start
+  pgque consumer add orders billing --from earliest
   pgque consumer list orders
   pgque consumer move orders billing --to 2h   receive the messages of the last two hours again`,
   [add, list, set, ...pausing, move, remove],

@@ -1,5 +1,6 @@
 import type { DeadLetter, DeadLetterFilter, Pgque } from "@pgque/client";
 import { deadLetterOptions } from "@pgque/client/options";
+import { sanitizeLines } from "@pgque/client/redact";
 import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { OptionFlags } from "../option-flags.ts";
 import { flag, given, id, idMax, ids } from "../options.ts";
@@ -11,13 +12,21 @@ import { printLine, printList, printResult } from "../output/print.ts";
 import { progressBar } from "../output/progress.ts";
 import type { Column } from "../output/table.ts";
 import { counted, firstLine, shellWord, shortened, showTime } from "../output/text.ts";
-import { Stopped, stopSignal } from "../signals.ts";
+import { Stopped, stoppedBy, stopSignal } from "../signals.ts";
 
 /** Which dead letters are meant. */
 const filter = new OptionFlags(deadLetterOptions, {
   reasonLike: { flag: "--reason <text>", help: "with this in their reason", read: (text) => text },
-  diedBefore: { flag: "--older-than <when>", help: "that died before: 30d, 2026-01-31T12:00:00Z", read: timeOrAge },
-  diedAfter: { flag: "--newer-than <when>", help: "that died since: 2h, 2026-01-31T12:00:00Z", read: timeOrAge },
+  diedBefore: {
+    flag: "--older-than <when>",
+    help: "that died before: 30d, 2026-01-31T12:00:00Z",
+    read: (text) => timeOrAge(text),
+  },
+  diedAfter: {
+    flag: "--newer-than <when>",
+    help: "that died since: 2h, 2026-01-31T12:00:00Z",
+    read: (text) => timeOrAge(text),
+  },
 });
 
 interface ScopeFlags extends Flags {
@@ -89,9 +98,17 @@ Examples:
     }
     if (flags.json) return printLine(json(letter));
     const { facts } = await import("../output/table.ts");
-    const { payload, headers, createdAt, diedAt, messageId: message, ...rest } = letter;
-    const known = { ...rest, message, sent: showTime(createdAt), died: showTime(diedAt), headers: json(headers, 0) };
-    await printLine(`${facts(known)}\n\n${json(payload)}`);
+    const { payload, headers, createdAt, diedAt, messageId: message, reason, ...rest } = letter;
+    const known = {
+      ...rest,
+      reason: reason && firstLine(reason),
+      message,
+      sent: showTime(createdAt),
+      died: showTime(diedAt),
+      headers: json(headers, 0),
+    };
+    const stack = reason?.includes("\n") ? [sanitizeLines(reason.replaceAll("\r\n", "\n"))] : [];
+    await printLine([facts(known), ...stack, json(payload)].join("\n\n"));
   },
 });
 
@@ -191,13 +208,13 @@ async function inBatches(
     }
   } catch (error) {
     bar.stop();
-    const isStopped = error instanceof Stopped;
-    if (done === 0 && !isStopped) throw error;
+    const stopped = stoppedBy(error);
+    if (done === 0 && stopped === undefined) throw error;
     if (flags.json) await printResult(flags, { queue, [member]: done }, "");
     const isUnknown = (error as { code?: unknown }).code === "CONNECTION_LOST";
     const others = isUnknown ? `whether the next ${step} were is not known` : "the others are as they were";
     const message = `${counted(done, "dead letter")} ${done === 1 ? "was" : "were"} ${what}, ${others}. The same command goes on`;
-    throw isStopped ? new Stopped(`${error.message}: ${message}`, error.signal) : new Error(message, { cause: error });
+    throw stopped ? new Stopped(`stopped by ${stopped}: ${message}`, stopped) : new Error(message, { cause: error });
   } finally {
     bar.stop();
   }

@@ -39,17 +39,22 @@ old, and ends them only if asked to:
   --terminate    cancels, and ends the session if the transaction is still there after --grace
 
 Only transactions with a snapshot or a transaction id count: others hold nothing. Guard leaves alone autovacuum, VACUUM,
-replication, other processes of the server, and itself. Superusers' sessions need --include-superusers. Sessions may be allowed
-by user, application name, or a regular expression that matches the last query.
+replication, other processes of the server, and itself. Superusers' sessions need --include-superusers, and a superuser to end
+them. Sessions may be allowed by user, application name, or a regular expression that matches the last query. What is too old
+and left alone is logged once, with the reason.
+
+--grace runs from the cancel; for a session that is idle in its transaction, from when guard first saw that it is too old.
 
 The statement that ends a session compares process id, session start and transaction start once more: a new session with the same
 process id is safe. A follower's transactions hold the primary's horizon by hot_standby_feedback: name each follower with
 --follower. A follower without that setting holds nothing.
 
-Guard needs pg_read_all_stats to see other roles' transactions and pg_signal_backend to end them. It needs no schema of Pgque.
+Guard needs pg_read_all_stats to see other roles' transactions and pg_signal_backend to end them; without, it exits with 1. It
+needs no schema of Pgque.
 When a server is unreachable, it tries again after 1 s, doubling to 30 s.
 
-Exit codes: 0 stopped by SIGTERM or SIGINT, or --once and done; 1 --once and a server could not be reached; 2 wrong usage.
+Exit codes: 0 stopped by SIGTERM or SIGINT, or --once and done; 1 a right is missing, or --once and a server could not be reached;
+2 wrong usage.
 
 Examples:
   pgque guard                                              warns of transactions older than five minutes

@@ -17,6 +17,10 @@ export const dryRunOptions = [
   flag("--show-sql", "print the SQL of the plan, and do nothing"),
 ];
 
+/** What to do when a right is missing. */
+const needsOwner =
+  "This needs the owner of the schema or a superuser; where there is no schema yet, CREATE on the database: connect as such a role";
+
 export const installCommand = command("install", {
   description: "Install the schema into a database.",
   help: `
@@ -34,7 +38,7 @@ Examples:
   pgque install --database-url postgres://app@localhost/app --schema queues`,
   options: dryRunOptions,
   json: false,
-  run: (flags: DryFlags) => withClient(flags, (client) => install(client, flags)),
+  run: (flags: DryFlags) => withClient(flags, (client) => install(client, flags), needsOwner),
 });
 
 export const upgradeCommand = command("upgrade", {
@@ -50,10 +54,14 @@ Examples:
   options: dryRunOptions,
   json: false,
   run: (flags: DryFlags) =>
-    withClient(flags, async (client) => {
-      await requireOlderOrSame(client, flags.schema);
-      await install(client, flags);
-    }),
+    withClient(
+      flags,
+      async (client) => {
+        await requireOlderOrSame(client, flags.schema);
+        await install(client, flags);
+      },
+      needsOwner,
+    ),
 });
 
 export const sqlCommand = command("sql", {

@@ -13,7 +13,7 @@ const columns: Column<PeekedMessage>[] = [
   { head: "id", cell: ({ id }) => id, align: "right" },
   { head: "sent", cell: ({ createdAt }) => showTime(createdAt) },
   { head: "due", cell: ({ dueAt }) => showTime(dueAt) },
-  { head: "for", cell: ({ consumer }) => consumer },
+  { head: "consumer", cell: ({ consumer }) => consumer },
   { head: "attempt", cell: ({ attempt }) => attempt, align: "right" },
   { head: "priority", cell: ({ priority }) => priority, align: "right" },
   { head: "key", cell: ({ key }) => key },
@@ -39,7 +39,8 @@ Examples:
     const found = await messages.peek(queue, given);
     // a column in which nothing stands only takes room
     const used = columns.filter(
-      ({ head, cell }) => !["due", "for", "priority", "key"].includes(head) || found.some((row) => cell(row) !== null),
+      ({ head, cell }) =>
+        !["due", "consumer", "priority", "key"].includes(head) || found.some((row) => cell(row) !== null),
     );
     await printList(flags, used, found, after === undefined ? "There is no message." : "There is no further message.");
     const last = found.at(-1);

@@ -49,7 +49,7 @@ const columns: Column<QueueRecord>[] = [
   { head: "sent/s", cell: ({ sentPerSecond }) => sentPerSecond.toFixed(1), align: "right" },
   { head: "delayed", cell: ({ delayed }) => delayed, align: "right" },
   { head: "dead letters", cell: ({ deadLetters }) => deadLetters, align: "right" },
-  { head: "on disk", cell: ({ bytes }) => showBytes(bytes), align: "right" },
+  { head: "size", cell: ({ bytes }) => showBytes(bytes), align: "right" },
   pausedColumn,
 ];
 
@@ -92,7 +92,7 @@ Examples:
       "sent/s": sentPerSecond.toFixed(1),
       delayed,
       "dead letters": deadLetters,
-      "on disk": `${showBytes(bytes)} in ${counted(segments.length, "segment")}, the current one since ${showTime(rotatedAt)}`,
+      size: `${showBytes(bytes)} in ${counted(segments.length, "segment")}, the current one since ${showTime(rotatedAt)}`,
       ...Object.fromEntries(kept.map(({ segment, waitsFor }) => [`segment ${segment} waits`, waitsFor?.join("; ")])),
     };
     const readers =

@@ -10,7 +10,7 @@ const options = new OptionFlags(receiveOptions, {
   max: { flag: "--limit <n>", default: 10 },
   // for workers
   worker: null,
-  tellsBegun: null,
+  reportsStarted: null,
 });
 
 export const receiveCommand = clientCommand("receive <queue>", "reader", {

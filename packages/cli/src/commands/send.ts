@@ -51,8 +51,12 @@ async function sendOne(queue: string, text: string, flags: InputFlags): Promise<
   if (flags.fromLine !== undefined)
     throw new UsageError("expected --from-line with lines to send, got a payload as argument");
   const payload = payloadOf(text);
-  const id = await withPgque(flags, "writer", (pgque) => pgque.send(queue, payload, givenOptions(flags)));
-  await printResult(flags, { queue, id }, `Sent message ${id}.`);
+  const sent = await withPgque(flags, "writer", (pgque) => pgque.send(queue, payload, givenOptions(flags)));
+  await printResult(
+    flags,
+    { queue, ...sent },
+    sent.deduplicated ? `Already sent as message ${sent.id}.` : `Sent message ${sent.id}.`,
+  );
 }
 
 async function sendLines(queue: string, flags: InputFlags): Promise<void> {

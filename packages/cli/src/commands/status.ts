@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { command, type Flags } from "../command.ts";
-import { placeOf, withClient } from "../connection.ts";
+import { needsRole, placeOf, withClient } from "../connection.ts";
 import { describeLock, type HeldLock, readHeldLocks } from "../output/held-lock.ts";
 import { showAge } from "../output/duration.ts";
 import { printLine, printResult } from "../output/print.ts";
@@ -23,18 +23,24 @@ interface Status {
 export const statusCommand = command("status", {
   description: "Show the installed version, its roles and its queues.",
   help: `
+Depth is that of the consumer of a queue that has most to receive.
+
 Exit codes: 0 the schema is there and serves this version, 1 it does not or is not there.
 
 Examples:
   pgque status
   pgque status --schema queues --json`,
   run: (flags: Flags) =>
-    withClient(flags, async (client) => {
-      const found = await read(client, flags.schema);
-      if (!found.serves) process.exitCode = 1;
-      if (flags.json) return printResult(flags, found, "");
-      await print(found, placeOf(client, flags.schema), schemaFlag(flags));
-    }),
+    withClient(
+      flags,
+      async (client) => {
+        const found = await read(client, flags.schema);
+        if (!found.serves) process.exitCode = 1;
+        if (flags.json) return printResult(flags, found, "");
+        await print(found, placeOf(client, flags.schema), schemaFlag(flags));
+      },
+      needsRole(flags.schema, "viewer"),
+    ),
 });
 
 async function read(client: Client, schema: string): Promise<Status> {

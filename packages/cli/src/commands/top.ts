@@ -21,14 +21,14 @@ export const topCommand = command("top", {
   description: "Show queues, consumers and the xmin horizon, live.",
   help: `
 One line for each consumer of each queue:
-  depth      messages that can be received
-  in/s       messages sent to the queue, on average since its current segment began
-  out/s      messages that the consumer received, in the last minute
-  in flight  messages received and not settled
-  lag        age of the oldest message that can be received
-  waiting    retries and delayed messages of the queue
-  dead       dead letters of the queue
-  size       on disk, without indexes
+  depth         messages that can be received
+  sent/s        messages sent to the queue, on average since its current segment began
+  received/s    messages that the consumer received, in the last minute
+  in flight     messages received and not settled
+  lag           age of the oldest message that can be received
+  delayed       retries and delayed messages of the queue
+  dead letters  of the queue
+  size          on disk, without indexes
 
 The line above them names the oldest holder of the xmin horizon. Keys: q quits, r reverses the order, others sort as the last
 line shows.

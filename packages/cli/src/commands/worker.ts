@@ -1,6 +1,7 @@
 import { command } from "../command.ts";
 import { connectionConfig, type DatabaseFlags } from "../connection.ts";
 import { flag, port } from "../options.ts";
+import { loadPromClient } from "../optional-packages.ts";
 import { UsageError } from "../output/failure.ts";
 import { counted } from "../output/text.ts";
 import { stopSignals } from "../signals.ts";
@@ -174,10 +175,8 @@ async function run(
 
 async function collector(flags: Flags): Promise<(workers: readonly Worker[]) => Monitored | undefined> {
   if (flags.metricsPort === undefined) return () => undefined;
-  const [{ Registry }, { collectMetrics }] = await Promise.all([
-    import("prom-client"),
-    import("@pgque/worker/metrics"),
-  ]);
+  const { Registry } = await loadPromClient();
+  const { collectMetrics } = await import("@pgque/worker/metrics");
   return (workers) => {
     const registry = new Registry();
     collectMetrics(workers, { registry, queues: flags.metricsQueues ?? false });

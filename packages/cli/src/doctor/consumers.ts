@@ -8,7 +8,11 @@ interface Consumer {
   depth: number;
   estimated: boolean;
   lag_ms: number | null;
-  unreceived_ms: number | null;
+  /** Since it last received, or was placed where it is. */
+  unreceived_ms: number;
+  /** Since it was added or moved. */
+  placed_ms: number;
+  has_received: boolean;
   in_flight: number;
   paused: boolean;
 }
@@ -29,9 +33,12 @@ export const consumersCheck: Check = {
   async run(examination) {
     const { client, quoted, lagMs } = examination;
     const { rows } = await client.query<Consumer>(
-      `select queue_name as queue, consumer, depth::float8, extract(epoch from clock_timestamp() - oldest_at)::float8 * 1000 as lag_ms,
-              extract(epoch from clock_timestamp() - received_at)::float8 * 1000 as unreceived_ms, in_flight::float8, paused, estimated
-         from ${quoted}.consumer_status()`,
+      `select s.queue_name as queue, s.consumer, s.depth::float8, extract(epoch from clock_timestamp() - s.oldest_at)::float8 * 1000 as lag_ms,
+              extract(epoch from clock_timestamp() - coalesce(s.received_at, c.created_at))::float8 * 1000 as unreceived_ms,
+              extract(epoch from clock_timestamp() - c.created_at)::float8 * 1000 as placed_ms,
+              s.received_at is not null as has_received, s.in_flight::float8, s.paused, s.estimated
+         from ${quoted}.consumer_status() s
+         join ${quoted}.consumer_settings() c on (c.queue_name, c.consumer) = (s.queue_name, s.consumer)`,
     );
     const { rows: waiting } = await client.query<WaitingLanes>(
       `select queue_name as queue, consumer, lanes, extract(epoch from wait)::float8 * 1000 as wait_ms,
@@ -40,7 +47,7 @@ export const consumersCheck: Check = {
     );
     if (rows.length === 0) return [ok("there is no consumer")];
     const findings = [
-      ...rows.filter(({ lag_ms }) => (lag_ms ?? 0) >= lagMs).map((row) => lagFinding(row, examination)),
+      ...rows.filter((row) => waitMs(row) >= lagMs).map((row) => lagFinding(row, examination)),
       ...waiting.filter(({ wait_ms }) => wait_ms >= lagMs).map((row) => waitingFinding(row, examination)),
     ];
     return findings.length > 0
@@ -49,10 +56,14 @@ export const consumersCheck: Check = {
   },
 };
 
+/** How long its workers have had for the oldest message: one that was moved back has all before it anew. */
+const waitMs = ({ lag_ms, placed_ms }: Consumer): number => Math.min(lag_ms ?? 0, placed_ms);
+
 function lagFinding(of: Consumer, { client, lagMs, quoted }: Examination): Finding {
   const count = showEstimate(showCount(of.depth), of.estimated);
-  const found = `${described(of)}: ${count} ${of.depth === 1 ? "message waits" : "messages wait"}, the oldest for ${showAge(of.lag_ms)}`;
-  const severity = severityOf(of.lag_ms ?? 0, lagMs);
+  const oldest = of.depth === 1 ? "message waits, sent" : "messages wait, the oldest sent";
+  const found = `${described(of)}: ${count} ${oldest} ${showAge(of.lag_ms)} ago`;
+  const severity = severityOf(waitMs(of), lagMs);
   const queue = client.escapeLiteral(of.queue);
   const which = `${queue}, ${client.escapeLiteral(of.consumer)}`;
   if (of.paused) {
@@ -63,11 +74,11 @@ function lagFinding(of: Consumer, { client, lagMs, quoted }: Examination): Findi
       fix: [`select ${quoted}.resume(${which})`, `-- or the queue: select ${quoted}.resume(${queue})`],
     };
   }
-  if (of.unreceived_ms === null || of.unreceived_ms >= lagMs) {
-    const nobody = of.unreceived_ms === null ? "ever received" : `received for ${showAge(of.unreceived_ms)}`;
+  if (of.unreceived_ms >= lagMs) {
+    const since = of.has_received ? "" : ", since it was added or moved";
     return {
       severity,
-      found: `${found}; nobody has ${nobody}`,
+      found: `${found}; nobody has received for ${showAge(of.unreceived_ms)}${since}`,
       why: "its workers have died or were never started",
       fix: [
         "-- start its worker; if nobody is to receive for it any more:",

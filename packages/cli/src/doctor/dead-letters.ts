@@ -13,7 +13,7 @@ const countedMax = 1000;
 
 /** Messages that died within the hour. */
 export const deadLettersCheck: Check = {
-  name: "dead letters",
+  name: "dead-letters",
   needsSchema: true,
   async run({ client, quoted }) {
     const { rows } = await client.query<Died>(

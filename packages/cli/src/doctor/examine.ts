@@ -29,22 +29,30 @@ export interface NamedFinding extends Finding {
   check: string;
 }
 
-/** Runs every check that can be run: without a schema, or the right to look at it, those that need none. */
-export async function examine(examination: Examination): Promise<NamedFinding[]> {
+/** What may be left out, by name. Without a schema there is nothing else to look at. */
+export const ignorable: readonly string[] = [rightsCheck, ...checks].map(({ name }) => name);
+
+/**
+ * Runs every check that can be run: without a schema, or the right to look at it, those that need none.
+ *
+ * @param ignored names of checks whose findings nobody wants
+ */
+export async function examine(examination: Examination, ignored: readonly string[] = []): Promise<NamedFinding[]> {
+  const isWanted = ({ name }: Check): boolean => !ignored.includes(name);
   const findings = await run(schemaCheck, examination);
   let canLook = worstOf(findings) === "ok";
   if (canLook) {
     const rights = await run(rightsCheck, examination);
-    findings.push(...rights);
+    if (isWanted(rightsCheck)) findings.push(...rights);
     canLook = worstOf(rights) !== "problem";
   }
   for (const check of checks) {
-    if (canLook || !check.needsSchema) findings.push(...(await run(check, examination)));
+    if (isWanted(check) && (canLook || !check.needsSchema)) findings.push(...(await run(check, examination)));
   }
   return findings;
 }
 
-const order: readonly Severity[] = ["ok", "warning", "problem"];
+const order: readonly Severity[] = ["ok", "advice", "warning", "problem"];
 
 /** The worst that was found. */
 export function worstOf(findings: readonly Finding[]): Severity {

@@ -1,7 +1,7 @@
 import type { Client } from "pg";
 
-/** How bad it is. A problem needs somebody now; a warning will, or might. */
-export type Severity = "ok" | "warning" | "problem";
+/** How bad it is. A problem needs somebody now; a warning will, or might. Advice would make a server that is in order a better one. */
+export type Severity = "ok" | "advice" | "warning" | "problem";
 
 /** What a check has found, in one sentence each. */
 export interface Finding {

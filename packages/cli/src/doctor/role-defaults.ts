@@ -24,7 +24,7 @@ const whys: Record<string, (value: string) => string | undefined> = {
 
 /** Defaults of roles and databases that do not suit a queue. A role's own count for more than a database's. */
 export const roleDefaultsCheck: Check = {
-  name: "role defaults",
+  name: "role-defaults",
   needsSchema: false,
   async run({ client }) {
     const findings = (await readDefaults(client)).flatMap(roleDefaultFinding);

@@ -9,7 +9,7 @@ interface Rule {
   name: string;
   /** Default: "off" does. */
   hurts?: (value: string) => boolean;
-  severity: "warning" | "problem";
+  severity: "advice" | "warning" | "problem";
   why: string;
   /** A value that does not. Default: on. */
   better?: string;
@@ -38,7 +38,8 @@ const rules: readonly Rule[] = [
   {
     name: "idle_in_transaction_session_timeout",
     hurts: (value) => value === "0",
-    severity: "warning",
+    // the server's own default
+    severity: "advice",
     why: "nothing ends a forgotten transaction, and while it lives all tables but Pgque's keep their dead rows",
     better: "'5min'",
   },

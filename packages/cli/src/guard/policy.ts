@@ -14,17 +14,18 @@ export interface Policy {
   includeSuperusers: boolean;
 }
 
-/** Why a transaction is left alone; undefined: it is not. */
-export function exemptionOf({ ageMs, details }: Holder, policy: Policy): string | undefined {
+/** Whether a transaction is too old; those whose age is not shown count as young. */
+export const isTooOld = ({ ageMs }: Holder, { olderThanMs }: Policy): boolean => ageMs !== null && ageMs >= olderThanMs;
+
+/** Why a transaction that is too old is left alone; undefined: it is not. */
+export function exemptionOf({ details }: Holder, policy: Policy): string | undefined {
   const { user, application, query, isSuperuser, backendType } = details;
-  if (ageMs === null) return "this role is not shown since when it runs";
-  if (backendType !== "client backend") return "it is a process of the server, a subscription's say";
-  if (ageMs < policy.olderThanMs) return "it is young";
+  if (backendType !== "client backend") return "it is a process of the server";
   if (policy.allowedUsers.includes(String(user))) return `user ${String(user)} is allowed`;
   if (policy.allowedApplications.includes(String(application))) return `application ${String(application)} is allowed`;
   const allowed = policy.allowedQueries.find((pattern) => pattern.test(String(query ?? "")));
   if (allowed !== undefined) return `query ${String(allowed)} is allowed`;
-  if (isSuperuser && !policy.includeSuperusers) return "it is a superuser's";
+  if (isSuperuser && !policy.includeSuperusers) return "it is a superuser's, and --include-superusers is not given";
   return undefined;
 }
 

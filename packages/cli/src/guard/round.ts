@@ -3,7 +3,7 @@ import type { Client } from "pg";
 import type { Holder } from "../horizon/holder.ts";
 import { findTransactions } from "../horizon/holders.ts";
 import { showDuration } from "../output/duration.ts";
-import { nextSignal, type Policy, exemptionOf } from "./policy.ts";
+import { exemptionOf, isTooOld, nextSignal, type Policy } from "./policy.ts";
 import { keyOf, type Signal, signalTransaction, targetOf } from "./target.ts";
 
 /** What has been done about a transaction. */
@@ -22,7 +22,10 @@ export class Rounds {
   readonly #log: Logger;
   readonly #server: string;
   #cases = new Map<string, Case>();
-  #isHidden = false;
+  /** Transactions that were said to be left alone. */
+  #spared = new Set<string>();
+  /** Something that was due could not be done, for want of a right. */
+  isPowerless = false;
 
   constructor(server: string, policy: Policy, log: Logger) {
     this.#server = server;
@@ -37,12 +40,18 @@ export class Rounds {
    */
   async go(client: Client, { onlyKnown = false }: { onlyKnown?: boolean } = {}): Promise<boolean> {
     const holders = await findTransactions(client);
-    this.#warnWhenHidden(holders);
     const seen = new Map<string, Case>();
+    const spared = new Set<string>();
     for (const holder of holders) {
       const target = targetOf(holder);
-      if (target === undefined || exemptionOf(holder, this.#policy) !== undefined) continue;
+      if (target === undefined || !isTooOld(holder, this.#policy)) continue;
       const key = keyOf(target);
+      const because = exemptionOf(holder, this.#policy);
+      if (because !== undefined) {
+        spared.add(key);
+        if (!this.#spared.has(key)) this.#log.info("left alone", { ...this.#fields(holder), because });
+        continue;
+      }
       const known = this.#cases.get(key) ?? (onlyKnown ? undefined : this.#open(holder));
       if (known === undefined) continue;
       seen.set(key, known);
@@ -53,12 +62,26 @@ export class Rounds {
       if (!seen.has(key)) this.#log.info("it is over", fields);
     }
     this.#cases = seen;
+    this.#spared = spared;
     return this.#policy.signal === "terminate" && [...seen.values()].some((of) => !of.isTerminated && !of.isRefused);
   }
 
-  #open({ name, ageMs, ageTransactions, isActive, details }: Holder): Case {
-    const { user, application, database, state, query } = details;
-    const fields = { server: this.#server, pid: Number(name), user, application, database };
+  /** How long nothing will be due, in milliseconds: the grace of the one that has waited longest. */
+  get restMs(): number {
+    const waiting = [...this.#cases.values()].filter((of) => !of.isTerminated && !of.isRefused);
+    if (this.#policy.signal !== "terminate") return Infinity;
+    const longest = Math.max(...waiting.map(({ sinceMs }) => performance.now() - sinceMs));
+    return Math.max(0, this.#policy.graceMs - longest);
+  }
+
+  #fields({ name, details: { user, application, database } }: Holder): Case["fields"] {
+    return { server: this.#server, pid: Number(name), user, application, database };
+  }
+
+  #open(holder: Holder): Case {
+    const { ageMs, ageTransactions, isActive, details } = holder;
+    const { state, query } = details;
+    const fields = this.#fields(holder);
     const plan = this.#plan(isActive);
     this.#log.warn("a transaction holds the horizon", {
       ...fields,
@@ -94,6 +117,7 @@ export class Rounds {
     } catch (error) {
       if ((error as { code?: string }).code !== "42501") throw error;
       known.isRefused = true;
+      this.isPowerless = true;
       this.#log.error(`this role may not ${signal} it`, { ...known.fields, error });
       return;
     }
@@ -102,14 +126,5 @@ export class Rounds {
       known.sinceMs = performance.now();
     } else known.isTerminated = true;
     this.#log.warn(signal === "cancel" ? "cancelled" : "terminated", known.fields);
-  }
-
-  /** Once: without the times it can do nothing, and a guard that does nothing must not look like one that has nothing to do. */
-  #warnWhenHidden(holders: readonly Holder[]): void {
-    if (this.#isHidden || !holders.some(({ ageMs }) => ageMs === null)) return;
-    this.#isHidden = true;
-    this.#log.error("other roles' transactions are hidden: grant pg_read_all_stats to the role that guards", {
-      server: this.#server,
-    });
   }
 }

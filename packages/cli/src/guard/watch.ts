@@ -3,14 +3,15 @@ import type { Logger } from "@pgque/worker";
 import { Client, type ClientConfig } from "pg";
 import { connect } from "../connection.ts";
 import type { Policy } from "./policy.ts";
+import { checkRights, PowerlessError } from "./rights.ts";
 import { Rounds } from "./round.ts";
 
 /** An answer takes a moment; a server that gives none is gone. */
 const answerMs = 30_000;
 const backoffMsMax = 30_000;
 
-/** Between looks at what is about to end. */
-const onceMs = 100;
+/** Between looks at what is about to end; no grace is longer by more. */
+const dueMs = 100;
 
 /** A server to watch, and how. */
 export interface Watch {
@@ -20,7 +21,11 @@ export interface Watch {
   log: Logger;
 }
 
-/** Looks at every interval until the signal is aborted; outlives a server that goes away. Never rejects. */
+/**
+ * Looks at every interval, and when a grace is over, until the signal is aborted; outlives a server that goes away.
+ *
+ * @throws PowerlessError
+ */
 export async function watch({ config, policy, intervalMs, log }: Watch, over: AbortSignal): Promise<void> {
   const rounds = new Rounds(nameOf(config), policy, log);
   let failures = 0;
@@ -30,11 +35,17 @@ export async function watch({ config, policy, intervalMs, log }: Watch, over: Ab
         while (!over.aborted) {
           await rounds.go(client);
           failures = 0;
-          await pause(intervalMs, undefined, { signal: over }).catch(() => undefined);
+          await pause(Math.min(intervalMs, Math.max(rounds.restMs, dueMs)), undefined, { signal: over }).catch(
+            () => undefined,
+          );
         }
       });
     } catch (error) {
       if (over.aborted) return;
+      if (error instanceof PowerlessError) {
+        log.error("powerless", { server: nameOf(config), error });
+        throw error;
+      }
       const inMs = Math.min(1000 * 2 ** failures, backoffMsMax);
       failures += 1;
       log.error("the server does not answer, will try again", { server: nameOf(config), inMs, error });
@@ -43,17 +54,22 @@ export async function watch({ config, policy, intervalMs, log }: Watch, over: Ab
   }
 }
 
-/** Looks once, and goes on until what it cancelled is over or terminated. */
+/**
+ * Looks once, and goes on until what it cancelled is over or terminated.
+ *
+ * @throws PowerlessError
+ */
 export async function watchOnce({ config, policy, log }: Watch, over: AbortSignal): Promise<void> {
   const rounds = new Rounds(nameOf(config), policy, log);
   try {
     await withConnection(config, policy, log, over, async (client) => {
       let isUnfinished = await rounds.go(client);
       while (isUnfinished && !over.aborted) {
-        await pause(onceMs, undefined, { signal: over }).catch(() => undefined);
+        await pause(Math.min(dueMs, rounds.restMs), undefined, { signal: over }).catch(() => undefined);
         isUnfinished = await rounds.go(client, { onlyKnown: true });
       }
     });
+    if (rounds.isPowerless) throw new PowerlessError("expected to end what is too old, got refused: see the log");
   } catch (error) {
     if (!over.aborted) throw error;
   }
@@ -71,7 +87,7 @@ async function withConnection(
   over.addEventListener("abort", disconnect);
   try {
     await logServerRole(client, nameOf(config), log);
-    if (policy.signal !== undefined) await checkSignalRight(client, log);
+    await checkRights(client, policy);
     await work(client);
   } finally {
     over.removeEventListener("abort", disconnect);
@@ -89,15 +105,6 @@ async function logServerRole(client: Client, server: string, log: Logger): Promi
   log.info("watching", { server, database: client.database, role: isStandby ? "standby" : "primary" });
   if (isStandby && !reports)
     log.warn("hot_standby_feedback is off: transactions here hold nobody's horizon and are left alone", { server });
-}
-
-/** Says so when this role can end its own transactions alone. */
-async function checkSignalRight(client: Client, log: Logger): Promise<void> {
-  const { rows } = await client.query<{ may: boolean; role: string }>(
-    "select pg_has_role('pg_signal_backend', 'usage') as may, quote_ident(current_user) as role",
-  );
-  if (rows[0]?.may !== false) return;
-  log.error("this role may not end other roles' transactions", { fix: `grant pg_signal_backend to ${rows[0].role}` });
 }
 
 /** The server of a configuration, without its password. */

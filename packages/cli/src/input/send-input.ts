@@ -44,9 +44,9 @@ export async function sendInput(queue: string, flags: InputFlags, options: SendS
   const progress = bytes === null ? await progressBar(null, "messages") : await progressBar(bytes, "bytes");
   try {
     await withPgque(flags, "writer", async (pgque) => {
-      const onSent = (ids: string[]): void => {
-        const last = sent.pending.splice(0, ids.length).at(-1);
-        sent.messages += ids.length;
+      const onSent = ({ length }: readonly unknown[]): void => {
+        const last = sent.pending.splice(0, length).at(-1);
+        sent.messages += length;
         sent.line = last?.number ?? sent.line;
         progress.update(bytes === null ? sent.messages : (last?.bytesRead ?? 0));
       };

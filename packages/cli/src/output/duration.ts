@@ -21,14 +21,14 @@ export function interval(text: string): number {
 /** Before the year 1 the database writes times in another way. */
 const ageMsMax = 100 * 365.25 * 86_400_000;
 
-/** A time: ISO 8601 with its zone, or how long ago that was, `2h`. */
-export function timeOrAge(text: string): Date {
+/** A time: ISO 8601 with its zone, or how long ago that was, `2h`. `others`: the words that would do as well. */
+export function timeOrAge(text: string, others = ""): Date {
   if (/^\d+(\.\d+)? ?[a-z]+$/i.test(text)) {
     const age = duration(text);
     if (age <= ageMsMax) return new Date(Date.now() - age);
     throw new InvalidArgumentError(`Expected an age of at most 100 years, got: ${JSON.stringify(text)}.`);
   }
-  return readTime(text, "an age like 2h, or a time");
+  return readTime(text, `${others}an age like 2h, or a time`);
 }
 
 /** A time: ISO 8601 with its zone, since the machine's is not known to who reads the command. */

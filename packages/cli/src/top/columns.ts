@@ -29,12 +29,12 @@ export const columns: readonly Column[] = [
   { key: "n", title: "queue", by: ({ queue }) => queue, show: ({ queue }) => sanitize(queue) },
   { key: "c", title: "consumer", by: ({ consumer }) => consumer ?? "", show: consumerOf },
   { key: "d", title: "depth", by: (l) => l.depth, show: (l) => showEstimate(showCount(l.depth), l.estimated) },
-  rates("i", "in/s", (l) => l.sentPerSecond),
-  rates("o", "out/s", (l) => l.receivedPerSecond),
+  rates("s", "sent/s", (l) => l.sentPerSecond),
+  rates("v", "received/s", (l) => l.receivedPerSecond),
   counts("f", "in flight", (l) => l.inFlight),
   { key: "l", title: "lag", by: (l) => l.lagMs ?? -1, show: (l) => showAge(l.lagMs) ?? "-" },
-  counts("w", "waiting", (l) => l.delayed),
-  counts("x", "dead", (l) => l.deadLetters),
+  counts("y", "delayed", (l) => l.delayed),
+  counts("x", "dead letters", (l) => l.deadLetters),
   { key: "b", title: "size", by: (l) => l.bytes, show: (l) => showBytes(l.bytes) },
 ];
 
