@@ -5,6 +5,7 @@ import { degradationOptions } from "./scenarios/degradation/measure.ts";
 import { drainOptions } from "./scenarios/drain/drain.ts";
 import { engineOptions } from "./scenarios/engine/results.ts";
 import { latencyOptions } from "./scenarios/latency/latency.ts";
+import { receiveOptions } from "./scenarios/receive.ts";
 import { priorityOptions } from "./scenarios/priority.ts";
 import { ratesOptions } from "./scenarios/rates/rates.ts";
 import { sendOptions } from "./scenarios/send/plan.ts";
@@ -23,13 +24,13 @@ export { runBench } from "./scenarios/xmin/xmin.ts";
 export type { BenchOptions } from "./scenarios/xmin/settings.ts";
 export { systemNames } from "./adapters/registry.ts";
 export { horizonNames } from "./horizons/registry.ts";
-export type { CellDetails, CellResult, Results } from "./scenarios/xmin/results.ts";
+export type { TrialDetails, TrialResult, Results } from "./scenarios/xmin/results.ts";
 
 export { runEngine } from "./scenarios/engine/engine.ts";
 export type { EngineOptions, EngineResults, MicrobenchmarkResult } from "./scenarios/engine/results.ts";
 export { microbenchmarkNames } from "./scenarios/engine/registry.ts";
 
-export { runSend, type SendCell, type SendResults } from "./scenarios/send/send.ts";
+export { runSend, type SendTrial, type SendResults } from "./scenarios/send/send.ts";
 export type { SendOptions } from "./scenarios/send/plan.ts";
 export { senderNames } from "./adapters/registry.ts";
 export type { SendFigures } from "./scenarios/send/measure.ts";
@@ -37,7 +38,7 @@ export type { SendFigures } from "./scenarios/send/measure.ts";
 export {
   drainSystemNames,
   runDrain,
-  type DrainCell,
+  type DrainTrial,
   type DrainOptions,
   type DrainResults,
 } from "./scenarios/drain/drain.ts";
@@ -46,7 +47,7 @@ export type { DrainFigures } from "./scenarios/drain/measure.ts";
 export {
   latencySystemNames,
   runLatency,
-  type LatencyCell,
+  type LatencyTrial,
   type LatencyOptions,
   type LatencyResults,
 } from "./scenarios/latency/latency.ts";
@@ -54,15 +55,23 @@ export type { LatencyFigures } from "./scenarios/latency/process.ts";
 
 export {
   runCompare,
-  type CompareCell,
+  type CompareTrial,
   type CompareFigures,
   type CompareOptions,
   type CompareResults,
 } from "./scenarios/compare.ts";
 
 export {
+  runReceive,
+  type ReceiveTrial,
+  type ReceiveFigures,
+  type ReceiveOptions,
+  type ReceiveResults,
+} from "./scenarios/receive.ts";
+
+export {
   runPriority,
-  type PriorityCell,
+  type PriorityTrial,
   type PriorityFigures,
   type PriorityOptions,
   type PriorityResults,
@@ -70,24 +79,24 @@ export {
 
 export {
   runRates,
-  type RatesCell,
+  type RatesTrial,
   type RatesFigures,
   type RatesOptions,
   type RatesResults,
 } from "./scenarios/rates/rates.ts";
 
-export { runSoak, type SoakCell, type SoakResults } from "./scenarios/soak/soak.ts";
+export { runSoak, type SoakTrial, type SoakResults } from "./scenarios/soak/soak.ts";
 export type { SoakFigures, SoakOptions } from "./scenarios/soak/measure.ts";
 export type { Drift } from "./scenarios/soak/drift.ts";
 
-export { runRetention, type RetentionCell, type RetentionResults } from "./scenarios/retention/retention.ts";
+export { runRetention, type RetentionTrial, type RetentionResults } from "./scenarios/retention/retention.ts";
 export type { RetentionFigures, RetentionOptions } from "./scenarios/retention/measure.ts";
 
-export { runThroughput, type ThroughputCell, type ThroughputResults } from "./scenarios/throughput/throughput.ts";
+export { runThroughput, type ThroughputTrial, type ThroughputResults } from "./scenarios/throughput/throughput.ts";
 export type { ThroughputFigures } from "./scenarios/throughput/measure.ts";
 export { throughputSystemNames, type ThroughputOptions } from "./scenarios/throughput/plan.ts";
 
-export { runDegradation, type DegradationCell, type DegradationResults } from "./scenarios/degradation/degradation.ts";
+export { runDegradation, type DegradationTrial, type DegradationResults } from "./scenarios/degradation/degradation.ts";
 export type { DegradationFigures, DegradationOptions } from "./scenarios/degradation/measure.ts";
 
 export { targetsIn, type TargetsOfRun } from "./targets/targets.ts";
@@ -109,6 +118,7 @@ export const scenarioFlags: Record<string, Flag[]> = {
   latency: flagsOf(latencyOptions),
   rates: flagsOf(ratesOptions),
   throughput: [...flagsOf(throughputOptions), ...sqlFileFlags],
+  receive: flagsOf(receiveOptions),
   priority: flagsOf(priorityOptions),
   degradation: flagsOf(degradationOptions),
   retention: flagsOf(retentionOptions),

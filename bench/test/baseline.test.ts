@@ -33,24 +33,24 @@ test("an earlier run with the same settings is read back", async () => {
 test.each<[string, string, string]>([
   [
     "a version of the format",
-    JSON.stringify({ ...results, schemaVersion: 2 }),
-    "schemaVersion 1, got: schemaVersion 2",
+    JSON.stringify({ ...results, schemaVersion: 3 }),
+    "schemaVersion 2, got: schemaVersion 3",
   ],
   [
     "a scenario",
     JSON.stringify({ ...results, scenario: "drain" }),
     "the scenario xmin, got: one of the scenario drain",
   ],
-  ["no cells", JSON.stringify({ ...results, cells: undefined }), "with settings and cells, got: one without"],
+  ["no trials", JSON.stringify({ ...results, trials: undefined }), "with settings and trials, got: one without"],
   [
     "settings, each of them named",
     JSON.stringify({ ...results, settings: { ...results.settings, rate: 400, batch: 10, payloadBytes: 1000 } }),
     "the same settings as this one, got: rate 400 (this run: 800), batch 10 (this run: 100), payload-bytes 1000 (this run: 75)",
   ],
   [
-    "no cell of this run",
-    JSON.stringify({ ...results, cells: [] }),
-    "at least one cell of pgque, skip-locked under none, repeatable-read, got: one without",
+    "no trial of this run",
+    JSON.stringify({ ...results, trials: [] }),
+    "at least one trial of pgque, skip-locked under none, repeatable-read, got: one without",
   ],
   ["no JSON", "{", "the results.json of an earlier run, got: "],
   ["no object", "null", "it holds no object"],
@@ -68,7 +68,12 @@ test("a file that is not there is named", async () => {
 test("medians are compared as a ratio, with both ranges; what has no ratio has none", () => {
   const slower = {
     ...results,
-    cells: results.cells.map((cell) => ({ ...cell, dequeuedPerSecond: cell.repeat * 100, deadTuples: 0, bytes: null })),
+    trials: results.trials.map((trial) => ({
+      ...trial,
+      dequeuedPerSecond: trial.repeat * 100,
+      deadTuples: 0,
+      bytes: null,
+    })),
   };
   const rows = compared(results, slower).filter(
     ({ system, horizon }) => system === "skip-locked" && horizon === "none",
@@ -89,33 +94,33 @@ test("what else differs is told, and that the baseline was interrupted", () => {
 });
 
 test("a system that the baseline has not is not compared", () => {
-  const only = { ...results, cells: results.cells.filter(({ system }) => system === "pgque") };
+  const only = { ...results, trials: results.trials.filter(({ system }) => system === "pgque") };
   expect(new Set(compared(results, only).map(({ system }) => system))).toEqual(new Set(["pgque"]));
 });
 
-test("a baseline of several majors is compared by the cells of the same one, and says when it has none", () => {
+test("a baseline of several majors is compared by the trials of the same one, and says when it has none", () => {
   const on = (postgres: string, run = results): Results => ({
     ...run,
-    cells: run.cells.map((cell) => ({ ...cell, postgres })),
+    trials: run.trials.map((trial) => ({ ...trial, postgres })),
   });
-  const both: Results = { ...results, cells: [...on("14.23").cells, ...on("17.9").cells] };
-  expect(likeWithLike(results, both).cells).toEqual(on("17.9").cells);
-  expect(likeWithLike(on("18.4"), both).cells).toEqual([]);
-  expect(likeWithLike(on("18.4"), results).cells).toEqual(results.cells);
+  const both: Results = { ...results, trials: [...on("14.23").trials, ...on("17.9").trials] };
+  expect(likeWithLike(results, both).trials).toEqual(on("17.9").trials);
+  expect(likeWithLike(on("18.4"), both).trials).toEqual([]);
+  expect(likeWithLike(on("18.4"), results).trials).toEqual(results.trials);
   const oneOfTwo = { ...on("18.4"), majors: [] };
   expect(markdown(xminReporting.document(oneOfTwo, [], results))).toContain(
-    "The baseline has no cells of PostgreSQL 18 to compare these with.",
+    "The baseline has no trials of PostgreSQL 18 to compare these with.",
   );
 });
 
 test("what an older file calls an error that begins with not run was not run", async () => {
-  const [cell] = results.cells;
-  const { notRun: _later, ...old } = { ...cell, error: "not run, because redis-server is not installed" };
-  const file = await written(JSON.stringify({ ...results, cells: [old, ...results.cells.slice(1)] }));
+  const [trial] = results.trials;
+  const { skipped: _later, ...old } = { ...trial, error: "skipped, because redis-server is not installed" };
+  const file = await written(JSON.stringify({ ...results, trials: [old, ...results.trials.slice(1)] }));
   const read = await readBaseline(file, "xmin", resolveSettings({}));
-  expect(read.cells.slice(0, 2)).toMatchObject([
-    { notRun: "redis-server is not installed", error: null },
-    { notRun: null, error: null },
+  expect(read.trials.slice(0, 2)).toMatchObject([
+    { skipped: "redis-server is not installed", error: null },
+    { skipped: null, error: null },
   ]);
 });
 

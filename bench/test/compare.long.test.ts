@@ -11,19 +11,19 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A machine that is too busy to send on time makes a cell invalid, as it should. */
+/** A machine that is too busy to send on time makes a trial invalid, as it should. */
 async function runUndisturbed(options: CompareOptions): Promise<Run<CompareResults>> {
   for (let tries = 1; ; tries += 1) {
     const run = await runCompare(options);
-    if (tries === 5 || !run.results.cells.some(({ error }) => error?.includes("the harness was"))) return run;
+    if (tries === 5 || !run.results.trials.some(({ error }) => error?.includes("the harness was"))) return run;
   }
 }
 
 test("every system has one row, with what it did without and with the horizon held", { timeout: 240_000 }, async () => {
   const systems = ["pgque", "skip-locked"];
   const { results, report } = await runUndisturbed({ quick: true, durationSeconds: 1, systems, resultsFolder: folder });
-  expect(results.cells.map(({ error }) => error)).toEqual([null, null]);
-  const [pgque, skipLocked] = results.cells.map(({ figures }) => figures);
+  expect(results.trials.map(({ error }) => error)).toEqual([null, null]);
+  const [pgque, skipLocked] = results.trials.map(({ figures }) => figures);
   for (const figures of [pgque, skipLocked]) {
     for (const phase of [figures?.clean, figures?.held]) {
       expect(phase?.finishedPerSecond).toBeGreaterThan(0);

@@ -13,11 +13,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A machine that is too busy to send on time, or to keep up with so few messages, makes a cell invalid, as it should. */
+/** A machine that is too busy to send on time, or to keep up with so few messages, makes a trial invalid, as it should. */
 async function runUndisturbed(options: DegradationOptions): Promise<Run<DegradationResults>> {
   for (let tries = 1; ; tries += 1) {
     const run = await runDegradation(options);
-    if (tries === 10 || !run.results.cells.some(({ error }) => error?.startsWith("invalid: "))) return run;
+    if (tries === 10 || !run.results.trials.some(({ error }) => error?.startsWith("invalid: "))) return run;
   }
 }
 
@@ -28,8 +28,8 @@ test.each(degradedSystemNames)(
   async (system) => {
     const options = { quick: true, durationSeconds: 2, rate: 20, systems: [system], resultsFolder: folder };
     const { results, report } = await runUndisturbed(options);
-    expect(results.cells.map(({ error }) => error)).toEqual([null]);
-    const [{ figures } = { figures: null }] = results.cells;
+    expect(results.trials.map(({ error }) => error)).toEqual([null]);
+    const [{ figures } = { figures: null }] = results.trials;
     expect(figures?.finishedPerSecond).toBeGreaterThan(0);
     expect(figures?.lockCleanMs?.p50).toBeGreaterThan(0);
     expect(figures?.oldestTransactionSeconds).toBeGreaterThan(1);
@@ -48,8 +48,8 @@ test.each(degradedSystemNames)(
 test("a consumer that cannot keep up while all is clean is an error and not a figure", async () => {
   const options = { quick: true, durationSeconds: 2, rate: 100_000, systems: ["que"], resultsFolder: folder };
   const { results, failed } = await runDegradation(options);
-  expect(results.cells.map(({ figures }) => figures)).toEqual([null]);
-  expect(results.cells[0]?.error).toMatch(/^invalid: /);
+  expect(results.trials.map(({ figures }) => figures)).toEqual([null]);
+  expect(results.trials[0]?.error).toMatch(/^invalid: /);
   expect(failed).toBe(true);
   expect(await read("report.md")).toMatch(/^\| que, published \| 60,000 \| – \| 15:00 \|/m);
 });

@@ -5,11 +5,11 @@ import { horizonNamed } from "#src/horizons/registry";
 import { BenchOptionError } from "#src/runner/options";
 import {
   degradationReport,
-  type DegradationCell,
+  type DegradationTrial,
   type SampledDegradation,
 } from "#src/scenarios/degradation/degradation";
 import {
-  cellSettings,
+  trialSettings,
   fellBehind,
   LockTimes,
   longTransaction,
@@ -34,7 +34,7 @@ test.each([
   expect(ranAwayAfter(samples, 50)).toBe(expected);
 });
 
-test("a consumer that is behind before the transaction is opened makes the cell invalid, one that has stalled for a second does not", () => {
+test("a consumer that is behind before the transaction is opened makes the trial invalid, one that has stalled for a second does not", () => {
   expect(fellBehind(200, 5, 50)).toBeNull();
   expect(fellBehind(2700, 60, 50)).toBeNull();
   expect(fellBehind(199, 5, 50)).toBe(
@@ -66,9 +66,9 @@ test.each<[DegradationOptions, string]>([
   expect(() => resolveDegradationSettings(options)).toThrow(message);
 });
 
-test("a cell is one producer and one consumer with one message at a time, and nobody else; pgque-batch takes more", () => {
+test("a trial is one producer and one consumer with one message at a time, and nobody else; pgque-batch takes more", () => {
   const settings = resolveDegradationSettings({});
-  expect(cellSettings(settings, named(degradedSystems, "pgque"))).toMatchObject({
+  expect(trialSettings(settings, named(degradedSystems, "pgque"))).toMatchObject({
     mode: "paced",
     rate: 50,
     producers: 1,
@@ -80,11 +80,11 @@ test("a cell is one producer and one consumer with one message at a time, and no
     heldSeconds: 900,
     recoverySecondsMax: 0,
   });
-  expect(cellSettings(settings, named(degradedSystems, "pgque-batch")).batch).toBe(100);
+  expect(trialSettings(settings, named(degradedSystems, "pgque-batch")).batch).toBe(100);
 });
 
 test("what was published of a system is a row below its own, which stands beside it also when ours failed", () => {
-  const [table] = [reportOf([failed("que"), cell("skip-locked")], { systems: ["que", "skip-locked"] }).table].flat();
+  const [table] = [reportOf([failed("que"), trial("skip-locked")], { systems: ["que", "skip-locked"] }).table].flat();
   expect(table?.rows.map(({ cells: [name], absence }) => [name, absence])).toEqual([
     ["que", "error: deadlock detected"],
     ["que, published", null],
@@ -109,8 +109,8 @@ test.each([
   [[60, null], "1:00 in 1 of 2"],
   [[60, 120], "1:30 (1:00–2:00)"],
 ])("a backlog that ran away after %j s is told as %s", (ran, expected) => {
-  const cells = ran.map((ranAwaySeconds, index) => cell("pgque", index + 1, { ranAwaySeconds }));
-  const [table] = [reportOf(cells, { systems: ["pgque"] }).table].flat();
+  const trials = ran.map((ranAwaySeconds, index) => trial("pgque", index + 1, { ranAwaySeconds }));
+  const [table] = [reportOf(trials, { systems: ["pgque"] }).table].flat();
   expect(table?.rows[0]?.cells[table.heads.indexOf("ran away after")]).toBe(expected);
 });
 
@@ -130,14 +130,14 @@ test("charts have all systems over the time since the transaction was opened; wh
     .filter(({ phase }) => phase !== "recovery")
     .map((sample): DegradationSample => ({ ...sample, lockP50Ms: 1.5, lockP99Ms: null }));
   const { more } = reportOf([], { systems: ["que", "pgque"] }, [
-    { cell: failed("que"), samples: sampled },
-    { cell: cell("pgque"), samples: [] },
+    { trial: failed("que"), samples: sampled },
+    { trial: trial("pgque"), samples: [] },
   ]);
   const [group] = more.flatMap((part) => (typeof part === "object" && part.kind === "charts" ? part.data.groups : []));
   expect(group?.span).toEqual({ label: "transaction open", fromSeconds: 0, untilSeconds: 135 });
-  expect(group?.cells.map(({ system, invalid }) => [system, invalid])).toEqual([["que", true]]);
-  expect(group?.cells[0]?.seconds.slice(0, 7)).toEqual([-30, -25, -20, -15, -10, -5, 0]);
-  expect(group?.cells[0]?.values["lockP50Ms"]?.[0]).toBe(1.5);
+  expect(group?.trials.map(({ system, invalid }) => [system, invalid])).toEqual([["que", true]]);
+  expect(group?.trials[0]?.seconds.slice(0, 7)).toEqual([-30, -25, -20, -15, -10, -5, 0]);
+  expect(group?.trials[0]?.values["lockP50Ms"]?.[0]).toBe(1.5);
   expect(group?.notes).toEqual(["que, repeat 1: deadlock detected"]);
 });
 
@@ -159,28 +159,28 @@ const figures: DegradationFigures = {
   oldestTransactionSeconds: 900,
 };
 
-function cell(system: string, repeat = 1, own: Partial<DegradationFigures> = {}): DegradationCell {
-  return { system, repeat, postgres: "17.10", figures: { ...figures, ...own }, notRun: null, error: null };
+function trial(system: string, repeat = 1, own: Partial<DegradationFigures> = {}): DegradationTrial {
+  return { system, repeat, postgres: "17.10", figures: { ...figures, ...own }, skipped: null, error: null };
 }
 
-const failed = (system: string): DegradationCell => ({ ...cell(system), figures: null, error: "deadlock detected" });
+const failed = (system: string): DegradationTrial => ({ ...trial(system), figures: null, error: "deadlock detected" });
 
-function run(cells: DegradationCell[], options: DegradationOptions) {
+function run(trials: DegradationTrial[], options: DegradationOptions) {
   const { machine, startedAt } = largeRun([]).results;
   const settings = resolveDegradationSettings(options);
   return {
-    schemaVersion: 1 as const,
+    schemaVersion: 2 as const,
     scenario: "degradation",
     startedAt,
     machine,
     settings: { ...settings, indicative: settings.quick, embedded: true, server: {} },
-    cells,
+    trials,
     interrupted: false,
   };
 }
 
-function reportOf(cells: DegradationCell[], options: DegradationOptions, measured: SampledDegradation[] = []) {
-  return degradationReport(run(cells, options), measured);
+function reportOf(trials: DegradationTrial[], options: DegradationOptions, measured: SampledDegradation[] = []) {
+  return degradationReport(run(trials, options), measured);
 }
 
 test("the long transaction holds a transaction id, as that of the original, which inserts and then idles", async () => {

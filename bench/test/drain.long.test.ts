@@ -21,10 +21,10 @@ test(
     const systems = ["pgque", "graphile-worker", "pg-boss"];
     const { results } = await runDrain({ quick: true, messages: 2000, processes: [2], systems, resultsFolder: folder });
 
-    expect(results.cells.map(({ system, error, notRun }) => ({ system, error, notRun }))).toEqual(
-      systems.map((system) => ({ system, error: null, notRun: null })),
+    expect(results.trials.map(({ system, error, skipped }) => ({ system, error, skipped }))).toEqual(
+      systems.map((system) => ({ system, error: null, skipped: null })),
     );
-    for (const { figures } of results.cells) {
+    for (const { figures } of results.trials) {
       expect(figures?.messagesPerSecond).toBeGreaterThan(0);
       expect(figures?.clientCpuSecondsPerThousand).toBeGreaterThan(0);
       expect(figures?.rssBytesMax).toBeGreaterThan(2 ** 20);
@@ -49,8 +49,8 @@ test(
       systems: ["pgque"],
       resultsFolder: folder,
     });
-    expect(results.cells.map(({ error }) => error)).toEqual([null]);
-    expect(results.cells[0]?.figures?.growth?.verdict).toEqual(expect.any(String));
+    expect(results.trials.map(({ error }) => error)).toEqual([null]);
+    expect(results.trials[0]?.figures?.growth?.verdict).toEqual(expect.any(String));
   },
 );
 
@@ -96,17 +96,17 @@ const rates: Record<string, number[]> = { pgque: [100_000, 90_000], "graphile-wo
 function results(): DrainResults {
   const { databaseUrl: _url, resultsFolder: _folder, ...settings } = resolveDrainSettings(options);
   return {
-    schemaVersion: 1,
+    schemaVersion: 2,
     scenario: "drain",
     startedAt: "2026-01-31T08:05:00.000Z",
     machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 33, platform: "linux", node: "24.0.0" },
     settings: { ...settings, indicative: false, server: { fsync: "on" }, embedded: true },
-    cells: drainPlan(resolveDrainSettings(options)).map((cell) => ({
-      ...cell,
+    trials: drainPlan(resolveDrainSettings(options)).map((trial) => ({
+      ...trial,
       postgres: "17.10",
-      figures: figuresOf(rates[cell.system]?.[cell.repeat - 1]),
+      figures: figuresOf(rates[trial.system]?.[trial.repeat - 1]),
       error: null,
-      notRun: cell.system === "bullmq" ? "redis-server is not installed" : null,
+      skipped: trial.system === "bullmq" ? "redis-server is not installed" : null,
     })),
     interrupted: false,
   };
@@ -126,12 +126,12 @@ function figuresOf(messagesPerSecond: number | undefined): DrainFigures | null {
   };
 }
 
-test("a drain's ratios are those of cells of one repeat, and a cell that was not run has its reason in place of numbers", () => {
+test("a drain's ratios are those of trials of one repeat, and a trial that was not run has its reason in place of numbers", () => {
   const markdown = reportMarkdown(drain.document(results(), [], null));
   expect(markdown).toContain(
     "| graphile-worker | 4 | 20,000 (10,000–30,000) | 6.50 (3.00–10.00) | ≥ 8.00 | not met | 1.00 | 4.0 ms | 12 ms |",
   );
   expect(markdown).toContain("- 4 processes, pgque / graphile-worker: 6.50 (3.00–10.00) (≥ 8.00): not met");
-  expect(markdown).toContain("| bullmq | 4 | not run, because redis-server is not installed |  |  |  |  |  |  |");
-  expect(drain.report(results(), null)).toMatch(/^bullmq +4 +not run, because redis-server is not installed/m);
+  expect(markdown).toContain("| bullmq | 4 | skipped, because redis-server is not installed |  |  |  |  |  |  |");
+  expect(drain.report(results(), null)).toMatch(/^bullmq +4 +skipped, because redis-server is not installed/m);
 });

@@ -16,7 +16,7 @@ function idle(
 function results(...microbenchmarks: MicrobenchmarkResult[]): EngineResults {
   const settings = resolveEngineSettings({ quick: true, microbenchmarks: ["idle"] });
   return {
-    schemaVersion: 1,
+    schemaVersion: 2,
     scenario: "engine",
     startedAt: "2026-01-31T08:05:00.000Z",
     machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 34, platform: "linux", node: "24.0.0" },

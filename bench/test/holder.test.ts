@@ -11,10 +11,10 @@ beforeAll(async () => {
 afterAll(() => server.drop());
 
 test("a holder that took a new snapshot in between does not pass for one", async () => {
-  const cell = await siteOn(server);
+  const trial = await siteOn(server);
   const holding = await server.connect();
-  const holder = await repeatableRead.hold({ ...cell, connect: async () => holding });
-  await cell.useTransactions(2);
+  const holder = await repeatableRead.hold({ ...trial, connect: async () => holding });
+  await trial.useTransactions(2);
   await holding.query("rollback");
   await holding.query("begin isolation level repeatable read");
   await holding.query("select 1");
@@ -23,13 +23,13 @@ test("a holder that took a new snapshot in between does not pass for one", async
 });
 
 test("a holder that began anew does not pass for one, though somebody older kept its xmin where it was", async () => {
-  const cell = await siteOn(server);
+  const trial = await siteOn(server);
   const older = await server.connect();
   await older.query("begin");
   await older.query("select pg_current_xact_id()");
   const holding = await server.connect();
-  const holder = await repeatableRead.hold({ ...cell, connect: async () => holding });
-  await cell.useTransactions(2);
+  const holder = await repeatableRead.hold({ ...trial, connect: async () => holding });
+  await trial.useTransactions(2);
   await holding.query("rollback");
   await holding.query("begin isolation level repeatable read");
   await holding.query("select 1");
@@ -39,15 +39,15 @@ test("a holder that began anew does not pass for one, though somebody older kept
 });
 
 test("none does not pass for none while somebody holds", async () => {
-  const cell = await siteOn(server);
-  const clean = await none.hold(cell);
-  await cell.useTransactions(150);
+  const trial = await siteOn(server);
+  const clean = await none.hold(trial);
+  await trial.useTransactions(150);
   expect(await clean.prove()).toEqual({ xminAge: 0 });
   const forgotten = await server.connect();
   await forgotten.query("begin isolation level repeatable read");
   await forgotten.query("select 1");
-  const held = await none.hold(cell);
-  await cell.useTransactions(150);
+  const held = await none.hold(trial);
+  await trial.useTransactions(150);
   await expect(held.prove()).rejects.toThrow(/held by session \d+.* transactions back/);
   await forgotten.query("rollback");
 });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { ownServer } from "../../test/support/database.ts";
 import { horizonNames, horizonNamed, serverSettingsFor } from "#src/horizons/registry";
 import { figures } from "#src/scenarios/xmin/results";
-import { measureXmin } from "#src/scenarios/xmin/cell";
+import { measureXmin } from "#src/scenarios/xmin/trial";
 import { openServer, type Server } from "#src/runner/server";
 import { resolveSettings, type Settings } from "#src/scenarios/xmin/settings";
 import { pgque } from "#src/adapters/pgque";
@@ -12,7 +12,7 @@ import { leftovers, siteOn, vacuumedAway } from "./support/site.ts";
 const runnable = horizonNames.filter((name) => name !== "retain-dead-tuples");
 /** Those that hold back the vacuum of tables. */
 const holding = runnable.filter((name) => !["none", "logical-slot", "lagging-consumer"].includes(name));
-/** Its queries are as short as the cell. */
+/** Its queries are as short as the trial. */
 const held = holding.filter((name) => name !== "analytics");
 const hooks = { onPhase() {}, onSample() {} };
 const never = new AbortController().signal;
@@ -25,13 +25,13 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-const cell = (system: typeof pgque, horizon: string): ReturnType<typeof measureXmin> =>
+const trial = (system: typeof pgque, horizon: string): ReturnType<typeof measureXmin> =>
   measureXmin(server, system, horizonNamed(horizon), settings, hooks, never);
 
 test.each(runnable)(
-  "a cell of pgque under %s has its figures and no dead tuple, and leaves nothing behind",
+  "a trial of pgque under %s has its figures and no dead tuple, and leaves nothing behind",
   async (name) => {
-    const { deadTuples, details } = figures(await cell(pgque, name));
+    const { deadTuples, details } = figures(await trial(pgque, name));
     expect(deadTuples).toBe(0);
     expect(details).toMatchObject({ horizon: { xminAge: expect.any(Number) } });
     const admin = await server.connect("postgres", "test");
@@ -40,12 +40,12 @@ test.each(runnable)(
   },
 );
 
-test.each(held)("a cell of skip-locked under %s has two dead tuples for each message", async (name) => {
-  const { deadTuples, details } = figures(await cell(skipLocked, name));
+test.each(held)("a trial of skip-locked under %s has two dead tuples for each message", async (name) => {
+  const { deadTuples, details } = figures(await trial(skipLocked, name));
   expect(deadTuples).toBeGreaterThanOrEqual(2 * (details?.dequeued ?? Infinity));
 });
 
-test("a cell that fails while its horizon is held lets go and says why", async () => {
+test("a trial that fails while its horizon is held lets go and says why", async () => {
   const failing: typeof pgque = {
     ...pgque,
     async open(workload) {

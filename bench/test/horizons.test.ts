@@ -14,7 +14,7 @@ import { leftovers, siteOn, type Site } from "./support/site.ts";
 
 const reasonOf = async (horizon: Horizon, site: Site): Promise<string | null> => {
   const failure = await horizon.check?.(site).catch((error: unknown) => error);
-  return failure === undefined ? null : whyNot(failure).notRun;
+  return failure === undefined ? null : whyNot(failure).skipped;
 };
 
 test("a horizon that the server is not set up for says which setting is missing", async () => {
@@ -61,7 +61,7 @@ test("a standby that pg_hba.conf keeps out is not run", async () => {
       (holder) => holder.release(),
       (error: unknown) => error,
     );
-    const reason = failure === undefined ? null : whyNot(failure).notRun;
+    const reason = failure === undefined ? null : whyNot(failure).skipped;
     return reason?.startsWith("the server takes no replication connection from here: pg_hba.conf rejects") ?? false;
   }, "the server has read its pg_hba.conf");
   expect(await leftovers(site.admin)).toMatchObject({ slots: 0 });
@@ -94,8 +94,8 @@ test("a consumer that takes nothing has all that was sent since kept for it, and
 });
 
 test("what could not be run is no failure", () => {
-  expect(whyNot(new NotRun("there is none"))).toEqual({ notRun: "there is none", error: null });
-  expect(whyNot(new Error("broken"))).toEqual({ notRun: null, error: "broken" });
+  expect(whyNot(new NotRun("there is none"))).toEqual({ skipped: "there is none", error: null });
+  expect(whyNot(new Error("broken"))).toEqual({ skipped: null, error: "broken" });
 });
 
 test("an embedded server is started with what the horizons that were asked for need, and nothing else", () => {

@@ -52,9 +52,12 @@ test.each(["bullmq", "redis-batch"])(
 
 /** True once the append-only file of a redis-server below `temporary` has grown. */
 async function isRedisWriting(temporary: string): Promise<boolean> {
-  const files = await readdir(temporary, { recursive: true });
-  const log = files.find((name) => name.endsWith(".incr.aof"));
-  return log !== undefined && (await readFile(path.join(temporary, log))).length > 100_000;
+  // that of PostgreSQL beside it is renamed while it is made
+  const own = (await readdir(temporary)).find((name) => name.startsWith("pgque-bench-redis-"));
+  if (own === undefined) return false;
+  const data = path.join(temporary, own);
+  const log = (await readdir(data, { recursive: true })).find((name) => name.endsWith(".incr.aof"));
+  return log !== undefined && (await readFile(path.join(data, log))).length > 100_000;
 }
 
 function endGroup(group: number): void {

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { runLatency, latencyPlan, resolveLatencySettings } from "#src/scenarios/latency/latency";
 import { Round } from "#src/scenarios/latency/round";
 import { Latencies } from "#src/measure/histogram";
-import { Metronome, nowMs } from "#src/measure/metronome";
+import { Ticker, nowMs } from "#src/measure/ticker";
 
 let folder: string;
 beforeAll(async () => {
@@ -27,10 +27,10 @@ test(
       resultsFolder: folder,
     });
 
-    expect(results.cells.map(({ system, error, notRun }) => ({ system, error, notRun }))).toEqual(
-      systems.map((system) => ({ system, error: null, notRun: null })),
+    expect(results.trials.map(({ system, error, skipped }) => ({ system, error, skipped }))).toEqual(
+      systems.map((system) => ({ system, error: null, skipped: null })),
     );
-    for (const { figures } of results.cells) {
+    for (const { figures } of results.trials) {
       expect(figures?.messages).toBe(50);
       expect(figures?.latencyMs?.p50).toBeGreaterThan(figures?.latenessMs?.p50 ?? Infinity);
     }
@@ -42,8 +42,8 @@ test(
 test("at each rate the systems are measured together, and who comes first changes from repeat to repeat", () => {
   const plan = latencyPlan(resolveLatencySettings({ rates: [1, 100], repeat: 2, systems: ["pgque", "select"] }));
   expect(
-    plan.map((cells) =>
-      cells.map(({ repeat, messagesPerSecond, system }) => `${repeat} ${messagesPerSecond} ${system}`),
+    plan.map((trials) =>
+      trials.map(({ repeat, messagesPerSecond, system }) => `${repeat} ${messagesPerSecond} ${system}`),
     ),
   ).toEqual([
     ["1 1 pgque", "1 1 select"],
@@ -55,12 +55,12 @@ test("at each rate the systems are measured together, and who comes first change
 
 test("a stalled system shows in the latency of every message that was due meanwhile", async () => {
   const [latencies, lateness] = [new Latencies(), new Latencies()];
-  const metronome = new Metronome();
+  const ticker = new Ticker();
   const round = new Round({ messages: 20, messagesPerSecond: 1000, handlerMs: 0 }, { latencies, lateness });
   let dueFirst = 0;
   const all = Promise.withResolvers<void>();
   const sent: { n: number; due?: number }[] = [];
-  const run = round.run(metronome, async (message) => {
+  const run = round.run(ticker, async (message) => {
     sent.push(message);
     if (message.n === 0) dueFirst = message.due ?? 0;
     if (sent.length < 20) return all.promise;
@@ -69,18 +69,18 @@ test("a stalled system shows in the latency of every message that was due meanwh
     return all.resolve();
   });
   await run;
-  await metronome.stop();
+  await ticker.stop();
   const summary = latencies.summary();
   expect(summary?.max).toBeCloseTo(1000, -1);
   expect(summary?.p50).toBeCloseTo(990, -1);
 });
 
 test("a message that arrives twice ends the round with an error", async () => {
-  const metronome = new Metronome();
+  const ticker = new Ticker();
   const round = new Round({ messages: 1, messagesPerSecond: 1000, handlerMs: 0 }, null);
-  const run = round.run(metronome, async (message) => {
+  const run = round.run(ticker, async (message) => {
     for (let n = 0; n < 2; n++) round.handle(message, nowMs());
   });
   await expect(run).rejects.toThrow("expected every message to arrive once, 1 came again");
-  await metronome.stop();
+  await ticker.stop();
 });

@@ -18,7 +18,7 @@ const major = ({ postgres }: { postgres: string }): number => Number.parseInt(po
 test("every step is run on each major, by turns, and ratios are within one", { timeout: 240_000 }, async () => {
   const options = { quick: true, jobs: 50, workers: 2, systems: ["pgque", "skip-locked"], repeat: 2 };
   const { results, report } = await runPriority({ ...options, postgresMajors: [18, 15], resultsFolder: folder });
-  expect(results.cells.map((cell) => `${cell.repeat} ${cell.system} ${major(cell)}`)).toEqual([
+  expect(results.trials.map((trial) => `${trial.repeat} ${trial.system} ${major(trial)}`)).toEqual([
     "1 pgque 18",
     "1 pgque 15",
     "1 skip-locked 15",
@@ -28,9 +28,9 @@ test("every step is run on each major, by turns, and ratios are within one", { t
     "2 pgque 18",
     "2 pgque 15",
   ]);
-  expect(results.cells.filter(({ error, notRun }) => (error ?? notRun) !== null)).toEqual([]);
+  expect(results.trials.filter(({ error, skipped }) => (error ?? skipped) !== null)).toEqual([]);
   expect(results.settings.postgresMajors).toEqual([18, 15]);
-  expect(results.majors?.map(({ major, notRun }) => [major, notRun])).toEqual([
+  expect(results.majors?.map(({ major, skipped }) => [major, skipped])).toEqual([
     [18, null],
     [15, null],
   ]);
@@ -57,5 +57,5 @@ test("xmin has charts, samples and a baseline of each major", { timeout: 240_000
   const { report } = await runBench({ ...options, postgresMajors: [14, 15], baselineFile });
   const [of14, of15] = report().split(/^PostgreSQL 15\.\d+$/m);
   expect(of14).toContain("The baseline is the run of");
-  expect(of15).toContain("The baseline has no cells of PostgreSQL 15 to compare these with.");
+  expect(of15).toContain("The baseline has no trials of PostgreSQL 15 to compare these with.");
 });

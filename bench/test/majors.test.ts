@@ -16,7 +16,7 @@ const table = (rate: string): TableBlock => ({
   textColumns: 1,
   rows: [
     { cells: ["pgque", rate], absence: null },
-    { cells: ["bullmq"], absence: "not run, because redis-server is not installed" },
+    { cells: ["bullmq"], absence: "skipped, because redis-server is not installed" },
   ],
 });
 
@@ -50,8 +50,8 @@ test("a report of several majors says once what they say alike, and has their ta
       "| --- | --- | --: |",
       "| pgque | 14.23 | 100 |",
       "| pgque | 18.4 | 200 |",
-      "| bullmq | 14.23 | not run, because redis-server is not installed |",
-      "| bullmq | 18.4 | not run, because redis-server is not installed |",
+      "| bullmq | 14.23 | skipped, because redis-server is not installed |",
+      "| bullmq | 18.4 | skipped, because redis-server is not installed |",
     ].join("\n"),
     "## PostgreSQL 14.23",
     "- pgque: 100",
@@ -62,7 +62,7 @@ test("a report of several majors says once what they say alike, and has their ta
     "## More of the same, PostgreSQL 18.4",
     "- 200 again",
     "## PostgreSQL 16",
-    "not run, because it is not installed",
+    "skipped, because it is not installed",
     "## Settings",
     "- synchronous_commit on\n",
   ]);
@@ -71,8 +71,8 @@ test("a report of several majors says once what they say alike, and has their ta
 test("a page of several majors has charts for each, with their own data, and every anchor once", () => {
   const { results, samples } = largeRun(["pgque", "skip-locked"]);
   const part = (postgres: string): { postgres: string; document: ReturnType<typeof xminReporting.document> } => {
-    const cells = results.cells.map((cell) => ({ ...cell, postgres }));
-    return { postgres, document: xminReporting.document({ ...results, cells }, samples) };
+    const trials = results.trials.map((trial) => ({ ...trial, postgres }));
+    return { postgres, document: xminReporting.document({ ...results, trials }, samples) };
   };
   const page = htmlPage(documentOfMajors([part("14.23"), part("18.4")], []));
   expect(page.match(/class="chart-data"/g)).toHaveLength(2);
@@ -89,8 +89,8 @@ test("a major that cannot be started is not run, and the others are", async () =
   try {
     expect(servers.open.map(({ major }) => major)).toEqual([17]);
     expect(servers.majors).toMatchObject([
-      { major: 13, postgres: null, notRun: expect.stringContaining("got: 13") },
-      { major: 17, postgres: expect.stringMatching(/^17\./), notRun: null },
+      { major: 13, postgres: null, skipped: expect.stringContaining("got: 13") },
+      { major: 17, postgres: expect.stringMatching(/^17\./), skipped: null },
     ]);
   } finally {
     await servers.close();

@@ -14,10 +14,10 @@ afterAll(() => rm(folder, { recursive: true }));
 
 test("every way to pick does each job once, by priority", { timeout: 240_000 }, async () => {
   const { results, report } = await runPriority({ quick: true, jobs: 500, workers: 4, resultsFolder: folder });
-  expect(results.cells.map(({ system, error }) => ({ system, error }))).toEqual(
+  expect(results.trials.map(({ system, error }) => ({ system, error }))).toEqual(
     pickerNames.map((system) => ({ system, error: null })),
   );
-  for (const { system, figures } of results.cells) {
+  for (const { system, figures } of results.trials) {
     expect(figures?.seconds).toBeGreaterThan(0);
     // a batch of pgque-batch is all in hand; what is no queue has no order
     if (system.startsWith("update-")) expect(figures?.outOfOrder).toBeNull();
@@ -37,7 +37,7 @@ test("what was measured is kept when the run fails", async () => {
   };
   const options = { quick: true, jobs: 50, workers: 2, systems: ["pgque", "skip-locked"], resultsFolder: folder };
   await expect(runPriority(options, { progress: failing })).rejects.toThrow("the terminal is gone");
-  const { cells, interrupted } = JSON.parse(await readFile(path.join(folder, "results.json"), "utf8"));
-  expect(cells.map(({ system }: { system: string }) => system)).toEqual(["pgque"]);
+  const { trials, interrupted } = JSON.parse(await readFile(path.join(folder, "results.json"), "utf8"));
+  expect(trials.map(({ system }: { system: string }) => system)).toEqual(["pgque"]);
   expect(interrupted).toBe(true);
 });

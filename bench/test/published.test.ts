@@ -13,7 +13,7 @@ const committed = (name: string): unknown =>
 
 const xmin = committed("xmin-800") as Results;
 
-test("xmin at the published rate has the published figures beside those of the same cells", () => {
+test("xmin at the published rate has the published figures beside those of the same trials", () => {
   const { rows } = xminPublished(xmin);
   expect(rows.map(([system, horizon, rate]) => [system, horizon, rate])).toEqual([
     ["skip-locked", "none", "797"],
@@ -47,8 +47,8 @@ test("latency is compared at the lowest rate of the run", () => {
     ],
     ratio: null,
     errors: [],
-    notRun: [],
+    skipped: [],
   });
   const { rows } = latencyPublished([row("pgque", 1000, 80), row("pgque", 1, 8), row("graphile-worker", 1, 6)]);
-  expect(rows.map((cells) => cells.at(-1))).toEqual(["6.00 ms (graphile-worker, 1/s)", "not run", "not run"]);
+  expect(rows.map((cells) => cells.at(-1))).toEqual(["6.00 ms (graphile-worker, 1/s)", "skipped", "skipped"]);
 });

@@ -16,9 +16,9 @@ test(
   async () => {
     const rates = ["idle", "50", "saturated"];
     const { results } = await runRates({ quick: true, durationSeconds: 1, rates, workers: [3], resultsFolder: folder });
-    expect(results.cells.length).toBe(3 * results.settings.systems.length);
-    for (const { system, rate, error, notRun, figures } of results.cells) {
-      expect({ system, rate, error, notRun }).toEqual({ system, rate, error: null, notRun: null });
+    expect(results.trials.length).toBe(3 * results.settings.systems.length);
+    for (const { system, rate, error, skipped, figures } of results.trials) {
+      expect({ system, rate, error, skipped }).toEqual({ system, rate, error: null, skipped: null });
       if (rate === "idle") expect(figures?.latencyMs).toBeNull();
       else expect(figures?.latencyMs?.p50).toBeGreaterThan(0);
       if (rate !== "saturated") expect(figures?.messages).toBe(rate === "idle" ? 0 : 50);

@@ -55,17 +55,17 @@ test("CPU is compared by message, and by second where there are none", () => {
     rate,
     repeat: 1,
     postgres: "17.10",
-    notRun: null,
+    skipped: null,
     error: null,
     figures: { messages, seconds, serverCpuSeconds, workerCpuSeconds: 1, latencyMs: null, receives: null },
   });
-  const cells = [
+  const trials = [
     used("pgque", "idle", 0, 10, 0.1),
     used("skip-locked", "idle", 0, 20, 0.1),
     used("pgque", "100", 1000, 10, 1),
     used("skip-locked", "100", 500, 10, 1),
   ];
-  const rows = ratesRows({ settings: { ...settings, workers: [1] }, cells } as unknown as RatesResults);
+  const rows = ratesRows({ settings: { ...settings, workers: [1] }, trials } as unknown as RatesResults);
   expect(rows.map(({ system, rate, ratio }) => [system, rate, ratio?.median])).toEqual([
     ["pgque", "idle", 1],
     ["skip-locked", "idle", 2],

@@ -5,7 +5,7 @@ import { PassThrough } from "node:stream";
 import { redact } from "@pgque/client/redact";
 import { expect, onTestFinished, test } from "vitest";
 import { writeFolder } from "#src/report/files";
-import { measuredCell } from "#src/runner/cells";
+import { measuredTrial } from "#src/runner/trials";
 import { whyNot } from "#src/runner/failure";
 import { terminalProgress } from "#src/runner/terminal-progress";
 
@@ -20,17 +20,17 @@ test("a failure that is kept among the results has no password in it", async () 
     "Command failed: pg_dump --dbname postgres://bench:****@db.example/x?sslpassword=****",
   );
   const context = { server: { version: "17.0" }, signal: new AbortController().signal } as never;
-  const cell = await measuredCell({ system: "pgque" }, context, () => Promise.reject(failed));
-  expect(JSON.stringify(cell)).not.toMatch(secrets);
+  const trial = await measuredTrial({ system: "pgque" }, context, () => Promise.reject(failed));
+  expect(JSON.stringify(trial)).not.toMatch(secrets);
 });
 
 test("neither has anything else in results.json", async () => {
   const folder = await mkdtemp(path.join(tmpdir(), "pgque-redact-"));
   onTestFinished(() => rm(folder, { recursive: true }));
-  await writeFolder(folder, { command: `pgque bench --database-url ${url}`, cells: [{ error: url }], rate: 1 }, {});
+  await writeFolder(folder, { command: `pgque bench --database-url ${url}`, trials: [{ error: url }], rate: 1 }, {});
   const written = await readFile(path.join(folder, "results.json"), "utf8");
   expect(written).not.toMatch(secrets);
-  expect(JSON.parse(written)).toMatchObject({ rate: 1, cells: [{ error: redact(url) }] });
+  expect(JSON.parse(written)).toMatchObject({ rate: 1, trials: [{ error: redact(url) }] });
 });
 
 test("nor the lines of its progress", () => {

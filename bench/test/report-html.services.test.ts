@@ -139,14 +139,14 @@ test("a system is hidden and shown with the keyboard, and the scale is changed",
   await expect.poll(async () => (await pixels(page, held, ["--series-1"]))[0]).toBeGreaterThan(100);
 });
 
-test("thirty cells of 36 samples stay usable: every line has its colour and says what it is under the pointer", async () => {
+test("thirty trials of 36 samples stay usable: every line has its colour and says what it is under the pointer", async () => {
   const systems = ["pgque", "skip-locked", "skip-locked-delete", "que", "<b>a system with a long name</b>"];
   const { results, samples } = largeRun(systems);
   const { page, requests, complaints } = await open({
     title: "Large",
     blocks: [{ kind: "charts", data: chartData(results, samples) }],
   });
-  expect(await page.locator("figure canvas").count()).toBe(14);
+  expect(await page.locator("figure canvas").count()).toBe(18);
   expect(await page.locator("body").evaluate((body) => body.scrollWidth <= innerWidth)).toBe(true);
   const counts = await pixels(page, held, ["--series-0", "--series-1", "--series-2", "--series-3", "--series-4"]);
   for (const count of counts) expect(count).toBeGreaterThan(50);

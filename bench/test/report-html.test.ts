@@ -13,14 +13,14 @@ import { runOf } from "./support/run-of.ts";
 
 const committed = runOf(path.resolve(import.meta.dirname, "../results/xmin-800"));
 
-test("the page has the tables of report.md, cell by cell", () => {
+test("the page has the tables of report.md, trial by trial", () => {
   const document = xminReporting.document(committed.results, committed.samples);
   const page = textsIn(htmlPage(document), /<(?:th|td)\b[^>]*>(.*?)<\/(?:th|td)>/gs);
   const lines = markdown(document)
     .split("\n")
     .filter((line) => line.startsWith("| ") && !line.startsWith("| ---"));
   expect(page).toEqual(lines.flatMap((line) => line.slice(2, -2).split(" | ")));
-  // heads and rows: two tables of four cells, one of the two that have a published counterpart
+  // heads and rows: two tables of four trials, one of the two that have a published counterpart
   expect(lines.length).toBe(5 + 5 + 3);
 });
 
@@ -67,33 +67,33 @@ test("the page may fetch nothing, and run and show nothing but its own script an
 test("time runs from the beginning of the held phase, and rates are those between two samples of one phase", () => {
   const { groups } = chartData(committed.results, committed.samples);
   expect(groups.map(({ title, span }) => [title, span?.label])).toEqual([
-    ["horizon held by none", "nobody holds"],
+    ["horizon held by none", undefined],
     ["horizon held by repeatable-read", "held"],
   ]);
-  const cell = groups[1]?.cells.find(({ system }) => system === "skip-locked");
+  const trial = groups[1]?.trials.find(({ system }) => system === "skip-locked");
   const phases = committed.samples.find(
     ({ system, horizon }) => system === "skip-locked" && horizon === "repeatable-read",
   );
   const heldFrom = phases?.samples.findIndex(({ phase }) => phase === "held") ?? -1;
-  expect(cell?.seconds[heldFrom]).toBe(0);
-  expect(cell?.seconds[0]).toBeLessThan(-29);
+  expect(trial?.seconds[heldFrom]).toBe(0);
+  expect(trial?.seconds[0]).toBeLessThan(-29);
   expect(groups[1]?.span?.untilSeconds).toBeGreaterThan(179);
-  expect(cell?.values["sentPerSecond"]?.[heldFrom]).toBeNull();
-  expect(cell?.values["sentPerSecond"]?.[1]).toBeCloseTo(800, -1);
+  expect(trial?.values["sentPerSecond"]?.[heldFrom]).toBeNull();
+  expect(trial?.values["sentPerSecond"]?.[1]).toBeCloseTo(800, -1);
   // The recovery was too short for a rate, and the bystanders of that run were not sampled.
-  expect(cell?.values["finishedPerSecond"]?.at(-1)).toBeNull();
-  expect(new Set(cell?.values["bystanderP99Ms"])).toEqual(new Set([null]));
+  expect(trial?.values["finishedPerSecond"]?.at(-1)).toBeNull();
+  expect(new Set(trial?.values["bystanderP99Ms"])).toEqual(new Set([null]));
 });
 
-test("an invalid cell is drawn as one and its reason is given; one without samples is a reason alone", () => {
+test("an invalid trial is drawn as one and its reason is given; one without samples is a reason alone", () => {
   const { results, samples } = largeRun(["pgque", "skip-locked"]);
-  const invalid = results.cells.find(({ system, horizon }) => system === "pgque" && horizon === "none");
-  const failed = results.cells.find(({ system, horizon }) => system === "skip-locked" && horizon === "none");
+  const invalid = results.trials.find(({ system, horizon }) => system === "pgque" && horizon === "none");
+  const failed = results.trials.find(({ system, horizon }) => system === "skip-locked" && horizon === "none");
   if (invalid) invalid.error = "invalid: 5 messages finished, but only 3 sent";
   if (failed) failed.error = "deadlock detected";
   const sampled = samples.filter((one) => one.system !== "skip-locked" || one.horizon !== "none" || one.repeat !== 1);
   const [none] = chartData(results, sampled).groups;
-  expect(none?.cells.map(({ system, repeat, invalid }) => `${system} ${repeat} ${invalid}`)).toEqual([
+  expect(none?.trials.map(({ system, repeat, invalid }) => `${system} ${repeat} ${invalid}`)).toEqual([
     "pgque 1 true",
     "pgque 2 false",
     "skip-locked 2 false",
@@ -106,13 +106,13 @@ test("an invalid cell is drawn as one and its reason is given; one without sampl
   ]);
 });
 
-test("a group draws the measures that its cells have, and shades nothing unless it says what", () => {
-  const cell = { system: "pgque", repeat: 1, invalid: false, seconds: [0, 1], values: { lockP50Ms: [1, 2] } };
+test("a group draws the measures that its trials have, and shades nothing unless it says what", () => {
+  const trial = { system: "pgque", repeat: 1, invalid: false, seconds: [0, 1], values: { lockP50Ms: [1, 2] } };
   const data: ChartData = {
     systems: ["pgque"],
     measures: measuresNamed(["lockP50Ms", "clientHeapBytes"]),
     about: "Time runs.",
-    groups: [{ title: "all of them", span: null, cells: [cell], notes: [] }],
+    groups: [{ title: "all of them", span: null, trials: [trial], notes: [] }],
   };
   const page = htmlPage({ title: "Charts", blocks: [{ kind: "charts", data }] });
   expect([...page.matchAll(/data-measure="(\w+)"/g)].map(([, name]) => name)).toEqual(["lockP50Ms"]);

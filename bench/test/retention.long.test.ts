@@ -14,20 +14,20 @@ afterAll(() => rm(folder, { recursive: true }));
 
 const tiny: RetentionOptions = { quick: true, durationSeconds: 3, rate: 50, tpcbClients: 2 };
 
-/** A machine that is too busy to send, or to move the slot on, in time makes a cell invalid, as it should. */
+/** A machine that is too busy to send, or to move the slot on, in time makes a trial invalid, as it should. */
 async function runUndisturbed(options: RetentionOptions): Promise<Run<RetentionResults>> {
   for (let tries = 1; ; tries += 1) {
     const run = await runRetention({ ...tiny, ...options, resultsFolder: folder });
-    if (tries === 5 || !run.results.cells.some(({ error }) => error?.includes("too little CPU left"))) return run;
+    if (tries === 5 || !run.results.trials.some(({ error }) => error?.includes("too little CPU left"))) return run;
   }
 }
 
 test("the load and a queue run beside each other while a slot moves on", { timeout: 600_000 }, async () => {
   const intervals = ["none", "1000", "dynamic", "2000"];
   const { results, report, failed } = await runUndisturbed({ systems: ["pgque"], intervals });
-  expect(results.cells.map(({ error }) => error)).toEqual([null, null, null, null]);
+  expect(results.trials.map(({ error }) => error)).toEqual([null, null, null, null]);
   expect(failed).toBe(false);
-  for (const { interval, figures } of results.cells) {
+  for (const { interval, figures } of results.trials) {
     const transactions = figures?.transactions ?? Number.NaN;
     expect(transactions).toBeGreaterThan(0);
     // three seconds were asked for, an interval needs two and a half times its length
@@ -62,5 +62,5 @@ test("a run that is stopped keeps what it has and ends", { timeout: 600_000 }, a
   };
   const options = { ...tiny, durationSeconds: 3600, intervals: ["1000"], resultsFolder: folder };
   const { results } = await runRetention(options, { signal: stop.signal, progress });
-  expect(results).toMatchObject({ interrupted: true, cells: [] });
+  expect(results).toMatchObject({ interrupted: true, trials: [] });
 });

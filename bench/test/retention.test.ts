@@ -2,13 +2,13 @@ import { expect, test } from "vitest";
 import type { TableBlock } from "#src/report/document";
 import { BenchOptionError } from "#src/runner/options";
 import {
-  cellSeconds,
+  trialSeconds,
   intervalOf,
   resolveRetentionSettings,
   type RetentionFigures,
   type RetentionOptions,
 } from "#src/scenarios/retention/measure";
-import { intervalText, retentionPlan, retentionReport, type RetentionCell } from "#src/scenarios/retention/retention";
+import { intervalText, retentionPlan, retentionReport, type RetentionTrial } from "#src/scenarios/retention/retention";
 import { largeRun } from "./support/large-run.ts";
 
 test.each<[RetentionOptions, string]>([
@@ -59,9 +59,9 @@ test.each([
   ["100000", 120, 250],
   ["100000", 300, 300],
 ])(
-  "a cell of the interval %s lasts as long as was asked for, and two and a half intervals",
+  "a trial of the interval %s lasts as long as was asked for, and two and a half intervals",
   (interval, seconds, expected) => {
-    expect(cellSeconds(interval, { seconds })).toBe(expected);
+    expect(trialSeconds(interval, { seconds })).toBe(expected);
   },
 );
 
@@ -93,26 +93,26 @@ const figures = (transactionsPerSecond: number): RetentionFigures => ({
   queueCpuSeconds: 1,
   otherCpuSeconds: 1,
 });
-const cell = (interval: string, repeat: number, tps: number | null): RetentionCell => ({
+const trial = (interval: string, repeat: number, tps: number | null): RetentionTrial => ({
   system: "pgque",
   interval,
   repeat,
   postgres: "17.0",
   figures: tps === null ? null : figures(tps),
-  notRun: null,
+  skipped: null,
   error: tps === null ? "no CPU" : null,
 });
 /** The rows of one table of the report, by what their heads say; a row without figures says why. */
-function rowsOf(caption: string, cells: RetentionCell[]): Record<string, string | undefined>[] {
+function rowsOf(caption: string, trials: RetentionTrial[]): Record<string, string | undefined>[] {
   const { machine, startedAt } = largeRun([]).results;
   const settings = { ...resolveRetentionSettings({ systems: ["pgque"], intervals: ["none", "10000"] }), server: {} };
   const { table, more } = retentionReport({
-    schemaVersion: 1,
+    schemaVersion: 2,
     scenario: "retention",
     startedAt,
     machine,
     settings: { ...settings, indicative: false, embedded: true },
-    cells,
+    trials,
     interrupted: false,
   });
   const found = [table, more]
@@ -125,25 +125,25 @@ function rowsOf(caption: string, cells: RetentionCell[]): Record<string, string 
 
 test("TPS is compared with that without a slot of the same repeat, where both have figures", () => {
   const [none, held] = rowsOf("What the load does", [
-    cell("none", 1, 1000),
-    cell("10000", 1, 500),
-    cell("none", 2, null),
-    cell("10000", 2, 900),
-    cell("none", 3, 100),
-    cell("10000", 3, 80),
+    trial("none", 1, 1000),
+    trial("10000", 1, 500),
+    trial("none", 2, null),
+    trial("10000", 2, 900),
+    trial("none", 3, 100),
+    trial("10000", 3, 80),
   ]);
   expect(none).toMatchObject({ "queue beside": "pgque (1 of 3 failed)", TPS: "550 (100–1,000)", "/ none": "" });
   expect(held).toMatchObject({ "queue beside": "pgque", TPS: "500 (80–900)", "/ none": "0.65 (0.50–0.80)" });
 });
 
 test("a row has what was published beside what was measured, and a dash where there is nothing to divide by", () => {
-  const cells = [cell("none", 1, 1000), cell("10000", 1, 500)];
-  expect(rowsOf("What the load does", cells)[1]).toMatchObject({
+  const trials = [trial("none", 1, 1000), trial("10000", 1, 500)];
+  expect(rowsOf("What the load does", trials)[1]).toMatchObject({
     "/ none": "0.50",
     published: "0.75",
     "HOT, accounts": "25 %",
   });
-  expect(rowsOf("The tables of the load", cells)[1]).toMatchObject({
+  expect(rowsOf("The tables of the load", trials)[1]).toMatchObject({
     "entries read / index scan, accounts": "1.50",
     "entries read / index scan, branches": "–",
   });

@@ -20,9 +20,9 @@ test("BullMQ is measured on Redis servers of its own, with Redis's CPU beside it
     resultsFolder: folder,
   });
 
-  const many = results.cells.filter(({ group }) => group === "many");
-  expect(many.map(({ system, error, notRun }) => ({ system, error, notRun }))).toEqual(
-    ["pgque", "bullmq", "bullmq-aof"].map((system) => ({ system, error: null, notRun: null })),
+  const many = results.trials.filter(({ group }) => group === "many");
+  expect(many.map(({ system, error, skipped }) => ({ system, error, skipped }))).toEqual(
+    ["pgque", "bullmq", "bullmq-aof"].map((system) => ({ system, error: null, skipped: null })),
   );
   for (const { figures } of many) {
     expect(figures?.messagesPerSecond).toBeGreaterThan(0);

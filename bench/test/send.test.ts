@@ -1,9 +1,12 @@
-import { expect, test } from "vitest";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { meanBytes, orders } from "#src/load/messages";
 import { markdown as reportMarkdown } from "#src/report/markdown";
 import type { SendFigures } from "#src/scenarios/send/measure";
 import { resolveSendSettings, sendPlan, type SendOptions } from "#src/scenarios/send/plan";
-import { send, type SendCell, type SendResults } from "#src/scenarios/send/send";
+import { send, type SendTrial, type SendResults } from "#src/scenarios/send/send";
 import { peer } from "#src/adapters/support/library";
 
 const small: SendOptions = { payloadBytes: [100], messages: [1000], connections: [4], repeat: 2 };
@@ -31,11 +34,25 @@ test.each([100, 1024])("payloads differ, and have at least %i bytes but not a li
   expect(meanBytes(all)).toBeLessThan(bytes + 60);
 });
 
-test("a peer that is not installed is a cell that is not run, and says what to install", async () => {
+test("a peer that is not installed is a trial that is not run, and says what to install", async () => {
   const missing = "pgque-has-no-such-peer";
   await expect(peer(["a@1", "b@2"], () => import(missing))).rejects.toThrow(
     expect.objectContaining({ name: "NotRun", message: "a@1 or b@2 is not installed: npm install a@1 b@2" }),
   );
+});
+
+test("a peer of the working directory is loaded when none is beside the benchmark", async () => {
+  const folder = mkdtempSync(path.join(os.tmpdir(), "pgque peer "));
+  const before = process.cwd();
+  onTestFinished(() => {
+    process.chdir(before);
+    rmSync(folder, { recursive: true });
+  });
+  mkdirSync(path.join(folder, "node_modules/@some/peer"), { recursive: true });
+  writeFileSync(path.join(folder, "node_modules/@some/peer/index.js"), "exports.answer = 42;");
+  process.chdir(folder);
+  const missing = "@some/peer";
+  expect(await peer(["@some/peer@1"], () => import(missing))).toMatchObject({ answer: 42 });
 });
 
 const options = { ...small, systems: ["pgque", "copy", "graphile-worker", "bullmq"] };
@@ -45,23 +62,23 @@ const rates: Record<string, number[]> = { pgque: [100_000, 90_000], "graphile-wo
 /** copy failed, bullmq was not run. */
 function results(): SendResults {
   const { databaseUrl: _url, resultsFolder: _folder, ...settings } = resolveSendSettings(options);
-  const cells = sendPlan(resolveSendSettings(options))
+  const trials = sendPlan(resolveSendSettings(options))
     .flat()
     .filter(({ group }) => group === "many")
-    .map((cell): SendCell => ({
-      ...cell,
+    .map((trial): SendTrial => ({
+      ...trial,
       postgres: "17.10",
-      figures: figuresOf(rates[cell.system]?.[cell.repeat - 1]),
-      error: cell.system === "copy" ? "the disk is full" : null,
-      notRun: cell.system === "bullmq" ? "redis-server is not installed" : null,
+      figures: figuresOf(rates[trial.system]?.[trial.repeat - 1]),
+      error: trial.system === "copy" ? "the disk is full" : null,
+      skipped: trial.system === "bullmq" ? "redis-server is not installed" : null,
     }));
   return {
-    schemaVersion: 1,
+    schemaVersion: 2,
     scenario: "send",
     startedAt: "2026-01-31T08:05:00.000Z",
     machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 33, platform: "linux", node: "24.0.0" },
     settings: { ...settings, indicative: false, server: { fsync: "on" }, embedded: true },
-    cells,
+    trials,
     interrupted: false,
   };
 }
@@ -82,7 +99,7 @@ function figuresOf(messagesPerSecond: number | undefined): SendFigures | null {
   };
 }
 
-test("ratios are those of cells of one repeat, and targets are compared with their median", () => {
+test("ratios are those of trials of one repeat, and targets are compared with their median", () => {
   const markdown = reportMarkdown(send.document(results(), [], null));
   expect(markdown).toContain(
     "| graphile-worker | 100 B | 1,000 | 20,000 (10,000–30,000) | 6.50 (3.00–10.00) | ≥ 5.00 | met | 1.00 | 4.0 ms | 12 ms |",
@@ -90,14 +107,14 @@ test("ratios are those of cells of one repeat, and targets are compared with the
   expect(markdown).toContain("- many, pgque / graphile-worker: median 6.50 (≥ 5.00): met");
 });
 
-test("a cell that failed or was not run has its reason in place of numbers", () => {
+test("a trial that failed or was not run has its reason in place of numbers", () => {
   const markdown = reportMarkdown(send.document(results(), [], null));
   expect(markdown).toContain("| copy | 100 B | 1,000 | error: the disk is full |  |  |  |  |  |  |");
   expect(markdown).toContain(
-    "| bullmq | 100 B | 1,000 | not run, because redis-server is not installed |  |  |  |  |  |  |",
+    "| bullmq | 100 B | 1,000 | skipped, because redis-server is not installed |  |  |  |  |  |  |",
   );
-  expect(markdown).toContain("- many, pgque / bullmq: not run, because redis-server is not installed");
+  expect(markdown).toContain("- many, pgque / bullmq: skipped, because redis-server is not installed");
   expect(send.report(results(), null)).toMatch(
-    /^bullmq +100 B +1,000 +not run, because redis-server is not installed/m,
+    /^bullmq +100 B +1,000 +skipped, because redis-server is not installed/m,
   );
 });

@@ -3,7 +3,7 @@ import os from "node:os";
 import path from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { silent } from "#src/runner/scenario";
-import { runSoak, type SoakCell } from "#src/scenarios/soak/soak";
+import { runSoak, type SoakTrial } from "#src/scenarios/soak/soak";
 
 let folder: string;
 beforeAll(async () => {
@@ -11,8 +11,8 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-/** A machine that is too busy to send on time makes a cell invalid, as it should. */
-const disturbed = ({ error }: SoakCell): boolean => /the harness was|sends took|fell behind/.test(error ?? "");
+/** A machine that is too busy to send on time makes a trial invalid, as it should. */
+const disturbed = ({ error }: SoakTrial): boolean => /the harness was|sends took|fell behind/.test(error ?? "");
 
 test("every system is judged by each measure, and every message is received once", { timeout: 300_000 }, async () => {
   const systems = ["pgque", "skip-locked"];
@@ -24,9 +24,9 @@ test("every system is judged by each measure, and every message is received once
     horizons: ["repeatable-read"],
     resultsFolder: folder,
   });
-  expect(results.cells.map(({ system }) => system)).toEqual(systems);
-  expect(results.cells.filter((cell) => cell.error !== null && !disturbed(cell))).toEqual([]);
-  for (const { system, figures } of results.cells.filter((cell) => !disturbed(cell))) {
+  expect(results.trials.map(({ system }) => system)).toEqual(systems);
+  expect(results.trials.filter((trial) => trial.error !== null && !disturbed(trial))).toEqual([]);
+  for (const { system, figures } of results.trials.filter((trial) => !disturbed(trial))) {
     expect(figures?.drifts.map(({ measure }) => measure)).toEqual(
       expect.arrayContaining(["deadTuples", "bytes", "latencyP99Ms", "clientRssBytes", "clientHeapBytes"]),
     );
@@ -39,7 +39,7 @@ test("every system is judged by each measure, and every message is received once
   expect(await file("report.md")).toMatch(/^\| pgque \| repeatable-read \| /m);
   expect(await file("report.html")).toContain('data-measure="latencyP99Ms"');
   const [head, ...lines] = (await file("samples.csv")).trim().split("\n");
-  expect(head).toContain("latencyP99Ms,clientRssBytes,clientHeapBytes,serverMemoryBytes");
+  expect(head).toMatch(/latencyP99Ms,.*clientRssBytes,clientHeapBytes,serverMemoryBytes$/);
   const deadTuples = (system: string): number =>
     Math.max(...lines.filter((line) => line.startsWith(`${system},`)).map((line) => Number(line.split(",")[9])));
   expect(head?.split(",")[9]).toBe("deadTuples");
@@ -58,6 +58,6 @@ test("a soak that is stopped has no figures and keeps its samples", { timeout: 1
   const options = { quick: true, durationSeconds: 3600, rate: 20, resultsFolder: folder };
   const { results } = await runSoak(options, { signal: stop.signal, progress });
   expect(results.interrupted).toBe(true);
-  expect(results.cells).toMatchObject([{ figures: null, error: expect.stringMatching(/^stopped after \d+:\d\d$/) }]);
+  expect(results.trials).toMatchObject([{ figures: null, error: expect.stringMatching(/^stopped after \d+:\d\d$/) }]);
   expect((await readFile(path.join(folder, "samples.csv"), "utf8")).trim().split("\n").length).toBeGreaterThan(3);
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { disturbed } from "#src/report/scenario-report";
+import { noise } from "#src/report/scenario-report";
 import { BenchOptionError } from "#src/runner/options";
 import { bytesPerHourMax, driftsOf, type Drift, type DriftName, type SoakSample } from "#src/scenarios/soak/drift";
 import { resolveSoakSettings, soakInvalidity, type SoakEvidence, type SoakOptions } from "#src/scenarios/soak/measure";
@@ -170,11 +170,11 @@ test.each<[Partial<SoakEvidence>, string | null]>([
   expect(soakInvalidity({ ...kept, ...changed })).toBe(reason);
 });
 
-test("of other programs that used the machine the reader is told, by the worst cell", () => {
-  const quietCell = { name: "pgque, none", seconds: 100, otherCpuSeconds: 15 };
-  expect(disturbed([quietCell, { ...quietCell, otherCpuSeconds: null }], 2)).toEqual([]);
-  expect(disturbed([quietCell, { ...quietCell, name: "que, none", otherCpuSeconds: 60 }], 2)).toEqual([
-    "Disturbed: other programs used up to 30 % of the machine's CPU during a cell (que, none).",
+test("of other programs that used the machine the reader is told, by the worst trial", () => {
+  const quietTrial = { name: "pgque, none", seconds: 100, otherCpuSeconds: 15 };
+  expect(noise([quietTrial, { ...quietTrial, otherCpuSeconds: null }], 2)).toEqual([]);
+  expect(noise([quietTrial, { ...quietTrial, name: "que, none", otherCpuSeconds: 60 }], 2)).toEqual([
+    "Noise: other programs used up to 30 % of the machine's CPU during a trial (que, none).",
   ]);
 });
 

@@ -7,12 +7,12 @@ import { systemNamed } from "#src/adapters/registry";
 import { runBench } from "#src/scenarios/xmin/xmin";
 import { openSystem } from "./support/open-system.ts";
 
-test("a cell whose system needs a file that was not given is not run and says why", async () => {
+test("a trial whose system needs a file that was not given is not run and says why", async () => {
   const resultsFolder = await mkdtemp(path.join(os.tmpdir(), "pgque test systems "));
   try {
     const options = { quick: true, durationSeconds: 1, systems: ["pgmq", "pgq", "pgq-universal"], horizons: ["none"] };
     const { results } = await runBench({ ...options, resultsFolder });
-    expect(results.cells.map(({ notRun, error }) => [notRun, error])).toEqual(
+    expect(results.trials.map(({ skipped, error }) => [skipped, error])).toEqual(
       ["--pgmq-sql", "--pgq-sql", "--pgq-universal-sql"].map((option) => [
         `its SQL is not ours to ship and no file of it was given: ${option} FILE`,
         null,
@@ -26,7 +26,7 @@ test("a cell whose system needs a file that was not given is not run and says wh
 test.each([
   ["graphile-worker", "graphile_worker"],
   ["bullmq-postgres", "bullmq"],
-])("what %s tells its listeners alone fails the cell", async (name, schema) => {
+])("what %s tells its listeners alone fails the trial", async (name, schema) => {
   await using database = await freshDatabase();
   const { admin, running } = await openSystem(systemNamed(name), database);
   if (running.consumers.kind !== "pushed") throw new Error("expected consumers that run by themselves");

@@ -22,10 +22,10 @@ test("sends and receives have their figures, beside what was published", { timeo
     resultsFolder: folder,
   });
   expect(failed).toBe(false);
-  expect(results.cells).toHaveLength(5 * systems.length);
-  for (const { system, kind, payloadBytes, figures, notRun } of results.cells) {
+  expect(results.trials).toHaveLength(5 * systems.length);
+  for (const { system, kind, payloadBytes, figures, skipped } of results.trials) {
     if (system === "pgq") {
-      expect(notRun).toContain("--pgq-sql FILE");
+      expect(skipped).toContain("--pgq-sql FILE");
       continue;
     }
     expect(figures?.messagesPerSecond).toBeGreaterThan(0);

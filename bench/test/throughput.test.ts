@@ -51,7 +51,7 @@ test("payloads have the size asked for, a due time, and nothing in common", () =
   expect(JSON.parse(payloads[0] ?? "")).toMatchObject({ t: dueOf(payloads[0]) });
 });
 
-test("a ratio is that of two cells of the same repeat and load", () => {
+test("a ratio is that of two trials of the same repeat and load", () => {
   const settings = resolveThroughputSettings({ systems: ["pgque", "skip-locked"], payloadBytes: [100], repeat: 2 });
   const results = resultsOf(settings, (plan) =>
     plan.system === "pgque" ? (plan.kind === "send" ? 200 : 900) * plan.repeat : 100,
@@ -82,7 +82,7 @@ test.each<[ThroughputOptions, string]>([
   expect(() => resolveThroughputSettings(options)).toThrow(message);
 });
 
-/** A run in which every cell has figures, of so many messages a second. */
+/** A run in which every trial has figures, of so many messages a second. */
 function resultsOf(
   settings: ReturnType<typeof resolveThroughputSettings>,
   messagesPerSecond: (plan: ThroughputPlan) => number,
@@ -98,16 +98,16 @@ function resultsOf(
     calls: null,
   };
   return {
-    schemaVersion: 1,
+    schemaVersion: 2,
     scenario: "throughput",
     startedAt: "2026-01-31T08:05:00.000Z",
     machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 34, platform: "linux", node: "24.0.0" },
     settings: { ...settings, indicative: false, embedded: true, server: { fsync: "on" } },
-    cells: throughputPlan(settings).map((plan) => ({
+    trials: throughputPlan(settings).map((plan) => ({
       ...plan,
       postgres: "17.10",
       figures: { ...figures, messagesPerSecond: messagesPerSecond(plan) },
-      notRun: null,
+      skipped: null,
       error: null,
     })),
     interrupted: false,

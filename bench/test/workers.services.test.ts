@@ -19,8 +19,8 @@ test("processes of BullMQ drain a queue on a Redis of its own", async () => {
     systems: ["bullmq"],
     resultsFolder: folder,
   });
-  expect(results.cells).toMatchObject([{ system: "bullmq", error: null, notRun: null }]);
-  expect(results.cells[0]?.figures).toMatchObject({ walBytesPerMessage: null, messagesPerSecond: expect.any(Number) });
+  expect(results.trials).toMatchObject([{ system: "bullmq", error: null, skipped: null }]);
+  expect(results.trials[0]?.figures).toMatchObject({ walBytesPerMessage: null, messagesPerSecond: expect.any(Number) });
 });
 
 test("messages of BullMQ arrive once, and their latencies are measured", async () => {
@@ -31,5 +31,5 @@ test("messages of BullMQ arrive once, and their latencies are measured", async (
     systems: ["bullmq"],
     resultsFolder: folder,
   });
-  expect(results.cells).toMatchObject([{ system: "bullmq", error: null, notRun: null, figures: { messages: 50 } }]);
+  expect(results.trials).toMatchObject([{ system: "bullmq", error: null, skipped: null, figures: { messages: 50 } }]);
 });

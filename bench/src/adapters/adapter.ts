@@ -34,7 +34,7 @@ export interface Adapter {
   degradation?: DegradedSystem[];
 }
 
-/** What a system is given to set itself up in the fresh database of one cell. */
+/** What a system is given to set itself up in the fresh database of one trial. */
 export interface Workload {
   /** The harness's own connection: for the schema, not for the load. */
   admin: pg.Client;

@@ -18,9 +18,8 @@ interface Backend {
 
 /** @throws NotRun when a package is not installed */
 async function onRedis(connection: { host: string; port: number }): Promise<Backend> {
-  const packages = ["bullmq@6", "ioredis@5"];
-  await peer(packages, () => import("ioredis"));
-  const { createRedisBackend, withBackend } = await peer(packages, () => import("bullmq"));
+  await peer(["ioredis@5", "bullmq@6"], () => import("ioredis"));
+  const { createRedisBackend, withBackend } = await peer(["bullmq@6", "ioredis@5"], () => import("bullmq"));
   return backend(withBackend(createRedisBackend), connection);
 }
 
@@ -107,7 +106,7 @@ export const bullmqWorkerSettings = [
 export const durableRedis = { appendonly: "yes", appendfsync: "always" };
 
 export const redisSettings = [
-  "one Redis for each cell, on loopback as PostgreSQL is; its CPU is counted into that of the server",
+  "one Redis for each trial, on loopback as PostgreSQL is; its CPU is counted into that of the server",
   "appendonly yes, appendfsync always: on the disk when a call returns, as a commit is; its documentation advises everysec, which may lose a second",
 ];
 
@@ -153,7 +152,7 @@ const bullmqPostgres: System = {
 };
 
 const senderSettings = [
-  "one Redis for each cell, on loopback as PostgreSQL is; maxmemory-policy noeviction, which BullMQ requires and Redis has by default",
+  "one Redis for each trial, on loopback as PostgreSQL is; maxmemory-policy noeviction, which BullMQ requires and Redis has by default",
   "default job options; addBulk is one pipeline of scripts, and not atomic: others see part of it",
 ];
 
@@ -193,7 +192,7 @@ export const adapter: Adapter = {
         name: "bullmq",
         summary: "`addBulk` of BullMQ 6 on Redis with its built-in configuration",
         settings: [
-          "persistence as Redis has it by default: appendonly no, snapshots an hour, five minutes or a minute apart; a crash loses what came since. No snapshot falls into a cell",
+          "persistence as Redis has it by default: appendonly no, snapshots an hour, five minutes or a minute apart; a crash loses what came since. No snapshot falls into a trial",
           ...senderSettings,
         ],
       },

@@ -15,7 +15,7 @@ const pgqSettings = [
   "a ticker that looks every 100 ms and ticks when there are events (ticker_max_lag 100 ms, ticker_max_count the run's batch size): its defaults, a look a second and a tick every three, are for replication",
   "a batch is what came between two ticks, however much that is",
   "maint_operations every second, as its daemon runs them, its VACUUM of tick, queue and subscription among them",
-  "rotation_period the least time between two rotations of the run: at its default, two hours, no cell would see one",
+  "rotation_period the least time between two rotations of the run: at its default, two hours, no trial would see one",
   "next_batch with synchronous_commit off, on a connection of its own, as pgque receives: a lost batch only begins again",
   "autovacuum is off on the tables of events: its own choice, there is nothing to vacuum",
   tunedSetting,

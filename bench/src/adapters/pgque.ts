@@ -106,7 +106,7 @@ const underWorkers: System = {
       pollMaxMs: idlePollMs,
     };
     const open = async (handle: Handle) =>
-      new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered), options);
+      new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered) as undefined, options);
     return underLoad(workload, new Failure(), { send: sendingTo(pgque), close: () => pgque.close() }, open);
   },
 };
@@ -134,12 +134,12 @@ function makeStore(place: Place): Promise<Store> {
 
 /** All workers on one pool: what `pgque worker` opens for each, up to a limit, and the connections of senders. */
 async function connect(url: string, handle: Handle, options: WorkerOptions, workers = 1): Promise<OpenWorker> {
-  const pgque = new Pgque({ connectionString: url, max: connectionsOf(workers) }, { prepare: true });
+  const pgque = new Pgque({ connectionString: url, max: connectionsOf(workers) });
   await warm(pgque.pool, 4);
   const own: WorkerOptions = { consumer: consumerName, ...options };
   let receives = 0;
   const all = Array.from({ length: workers }, () =>
-    new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered), own).on("received", () => {
+    new Worker(pgque, typedQueue, ({ payload }) => handle(payload as Numbered) as undefined, own).on("received", () => {
       receives += 1;
     }),
   );

@@ -77,7 +77,7 @@ export async function holderOf({ who, look, letGo, otherwise }: Taken): Promise<
   }
 }
 
-/** Slots and prepared transactions outlive a cell: what was held is let go whatever happens, and what happened first is what is told. */
+/** Slots and prepared transactions outlive a trial: what was held is let go whatever happens, and what happened first is what is told. */
 export async function whileHeld<H extends { release(): Promise<void> }, T>(
   holder: H,
   work: (holder: H) => Promise<T>,

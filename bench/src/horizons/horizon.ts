@@ -1,6 +1,6 @@
 import type pg from "pg";
 
-/** What a horizon is given: the database of one cell and what goes on in it. */
+/** What a horizon is given: the database of one trial and what goes on in it. */
 export interface HorizonContext {
   /** Opens a connection that does nothing else. Who opened it ends it. */
   connect: (role: string) => Promise<pg.Client>;
@@ -55,7 +55,7 @@ export interface Horizon {
   summary: string;
   /** What it is, after "with", where it does not hold back VACUUM of tables. Default: "the horizon held by" and its name. */
   inWords?: string;
-  /** What an embedded server has to be started with; all cells of a run have the same. */
+  /** What an embedded server has to be started with; all trials of a run have the same. */
   serverSettings?: Record<string, string | number>;
   /** @throws NotRun when this server, or the system under test, cannot have it */
   check?(context: HorizonContext): Promise<void>;

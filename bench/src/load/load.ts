@@ -6,7 +6,7 @@ import { paced } from "../measure/pace.ts";
 import { payloadDueAt } from "./messages.ts";
 import { saturate, timesOf, type CallTimes, type Caller } from "./saturate.ts";
 
-/** Everything that sends and receives in one cell. */
+/** Everything that sends and receives in one trial. */
 export interface Load {
   send: Send[];
   consumers: Consumers;

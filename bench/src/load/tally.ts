@@ -3,7 +3,7 @@ import { Latencies } from "../measure/histogram.ts";
 /** One that looks closer at what is sent and received. */
 export interface MessageWatch {
   sent(messages: number, dueMs: number): void;
-  received(dueMs: number, latencyMs: number): void;
+  received(dueMs: number): void;
 }
 
 /**
@@ -20,6 +20,8 @@ export class Tally {
   dequeued = 0;
   /** From the time a message was meant to be sent until a consumer had it in hand. */
   latency = new Latencies();
+  /** The same since it was last taken: every sample takes it. */
+  readonly recent = new Latencies();
   /** Told how long each statement took that picked and locked messages and found some. Null: nobody asks. */
   picks: Pick<Latencies, "record"> | null = null;
 
@@ -38,7 +40,8 @@ export class Tally {
   received(dueMs: number): void {
     const latencyMs = performance.now() - dueMs;
     this.latency.record(latencyMs);
-    this.watch?.received(dueMs, latencyMs);
+    this.recent.record(latencyMs);
+    this.watch?.received(dueMs);
   }
 
   /** Runs the statement by which a system picks and locks messages. */
@@ -66,10 +69,10 @@ async function timed<Result extends { rows: unknown[] }>(
 }
 
 /**
- * Keeps books of messages in constant memory: how many, and a sum over all of what tells them apart, their due times. Two sums that are equal
+ * A ledger of messages in constant memory: how many, and a sum over all of what tells them apart, their due times. Two sums that are equal
  * belong to the same messages; one that was lost and another that came twice make them differ, where counts alone would agree.
  */
-export class MessageBooks implements MessageWatch {
+export class DeliveryLedger implements MessageWatch {
   #sent = { messages: 0, sum: 0 };
   #received = { messages: 0, sum: 0 };
 

@@ -90,6 +90,14 @@ export async function serverCpu(client: pg.Client): Promise<CpuClock | null> {
   };
 }
 
+/** Of the server process of one connection. Null when it cannot be seen from here. */
+export async function backendCpu(client: pg.Client): Promise<CpuClock | null> {
+  if ((await visiblePostmaster(client)) === null) return null;
+  const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+  const pid = rows[0]?.pid ?? 0;
+  return { seconds: async () => secondsOf({ pid, own: 0 }) };
+}
+
 /** To a nanosecond where the kernel keeps that: an idle server uses less than a tick in seconds. Of the one thread that a server process has. */
 async function secondsOf({ pid, own }: { pid: number; own: number }): Promise<number> {
   const line = await readFile(`/proc/${pid}/schedstat`, "utf8").catch(() => "");

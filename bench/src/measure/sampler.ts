@@ -7,7 +7,7 @@ import { reclaimedBetween, relationsOf, type Relation } from "./relations.ts";
 /** One look at everything, while it runs. */
 export interface Sample {
   phase: string;
-  /** Seconds since the cell's first sample. */
+  /** Seconds since the trial's first sample. */
   seconds: number;
   enqueued: number;
   dequeued: number;
@@ -27,6 +27,9 @@ export interface Sample {
   lockWaits: number;
   /** Since when the oldest open transaction of another session is open; 0 without any. */
   oldestTransactionSeconds: number;
+  /** Of the messages received since the sample before, from when they were due to be sent; null when there were none. */
+  latencyP50Ms: number | null;
+  latencyP99Ms: number | null;
   /** Of bystanders' reads since the sample before; null when there were none. */
   bystanderP50Ms: number | null;
   bystanderP99Ms: number | null;
@@ -85,6 +88,7 @@ export class Sampler {
     const sum = (pick: (relation: Relation) => number): number =>
       relations.reduce((total, relation) => total + pick(relation), 0);
     const bystander = this.bystander.take();
+    const latency = this.#tally.recent.take();
     const sample: Sample = {
       phase,
       seconds: (performance.now() - this.#startMs) / 1000,
@@ -101,6 +105,8 @@ export class Sampler {
       xminAge: (await oldestHolderOf(this.#client)).age,
       transactionIds: await nextTransactionId(this.#client),
       ...figures,
+      latencyP50Ms: latency?.p50 ?? null,
+      latencyP99Ms: latency?.p99 ?? null,
       bystanderP50Ms: bystander?.p50 ?? null,
       bystanderP99Ms: bystander?.p99 ?? null,
     };

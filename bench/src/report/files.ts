@@ -16,7 +16,7 @@ export function resultsFolder(asked: string | null, scenario: string, startedAt:
   return path.resolve(asked ?? path.join("results", `${stamp}-${scenario}`));
 }
 
-/** Tried before the first cell: two minutes of measuring should not end at a folder that cannot be written. */
+/** Tried before the first trial: two minutes of measuring should not end at a folder that cannot be written. */
 export async function makeFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
 }
@@ -33,10 +33,10 @@ function withoutSecrets(_name: string, value: unknown): unknown {
 
 type Figure = string | number | null;
 
-/** One line for each sample of every cell. All samples have the same fields. */
-export function samplesCsv(cells: { samples: object[] }[]): string {
-  const lines = cells.flatMap(({ samples, ...cell }) =>
-    samples.map((sample): Record<string, Figure> => ({ ...cell, ...sample })),
+/** One line for each sample of every trial. All samples have the same fields. */
+export function samplesCsv(trials: { samples: object[] }[]): string {
+  const lines = trials.flatMap(({ samples, ...trial }) =>
+    samples.map((sample): Record<string, Figure> => ({ ...trial, ...sample })),
   );
   const head = lines.slice(0, 1).map((line) => Object.keys(line).join(","));
   const body = lines.map((line) => Object.values(line).map(value).join(","));

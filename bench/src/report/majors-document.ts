@@ -16,12 +16,12 @@ export interface MajorDocument {
 }
 
 /**
- * One report of those of several majors. Each of them was made from its own cells alone, so that no figure mixes two. What all of them say alike is said
+ * One report of those of several majors. Each of them was made from its own trials alone, so that no figure mixes two. What all of them say alike is said
  * once, before and after the rest; their tables are put together, with a column for the major; what else each has follows below a heading of its own.
  *
- * @param notRun a major that could not be started, and why
+ * @param skipped a major that could not be started, and why
  */
-export function documentOfMajors(parts: MajorDocument[], notRun: { major: number; reason: string }[]): Document {
+export function documentOfMajors(parts: MajorDocument[], skipped: { major: number; reason: string }[]): Document {
   const documents = parts.map(({ document }) => document.blocks);
   const before = introduction(common(documents));
   const rests = documents.map((blocks) => blocks.slice(before.length));
@@ -40,9 +40,9 @@ export function documentOfMajors(parts: MajorDocument[], notRun: { major: number
           (own[index] ?? []).filter((block) => shared.of(block) === null),
         ),
       ),
-      ...notRun.flatMap(({ major, reason }) => [
+      ...skipped.flatMap(({ major, reason }) => [
         heading(`PostgreSQL ${major}`),
-        ...paragraph(`not run, because ${reason}`),
+        ...paragraph(`skipped, because ${reason}`),
       ]),
       ...after,
     ],
@@ -52,7 +52,7 @@ export function documentOfMajors(parts: MajorDocument[], notRun: { major: number
 function inTurnText(parts: MajorDocument[]): string {
   const versions = parts.map(({ postgres }) => postgres).join(", ");
   if (parts.length === 1) return `On PostgreSQL ${versions}.`;
-  return `On PostgreSQL ${versions}, in turn: what is measured on one is measured on the others before anything else is. All servers run all the time, those of the others idle. Ratios and ranges are among the cells of one.`;
+  return `On PostgreSQL ${versions}, in turn: what is measured on one is measured on the others before anything else is. All servers run all the time, those of the others idle. Ratios and ranges are among the trials of one.`;
 }
 
 const same = (one: Block, other: Block | undefined): boolean => JSON.stringify(one) === JSON.stringify(other);
@@ -120,7 +120,7 @@ function partsOf(blocks: Block[]): Block[][] {
 const isAlike = (one: TableBlock, other: TableBlock): boolean =>
   one.caption === other.caption && one.heads.join("\n") === other.heads.join("\n");
 
-/** Rows of the same cell one below the other, each major's own. */
+/** Rows of the same trial one below the other, each major's own. */
 function together(tables: TableBlock[], parts: MajorDocument[]): TableBlock {
   const [first] = tables as [TableBlock];
   const { textColumns, caption, heads } = first;

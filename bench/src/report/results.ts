@@ -5,9 +5,9 @@ import { readFile } from "node:fs/promises";
 import { promisify } from "node:util";
 
 /** Raised when a field that other programs rely on changes its meaning or goes away. */
-export const resultsVersion = 1;
+export const resultsVersion = 2;
 
-/** One figure over the repeats of a cell that have it. */
+/** One figure over the repeats of a trial that have it. */
 export interface Spread {
   median: number;
   min: number;
@@ -22,7 +22,7 @@ export interface MajorRun {
   /** What the server itself says of its settings. */
   server: Record<string, string> | null;
   /** Why it could not be started, and nothing was run on it. */
-  notRun: string | null;
+  skipped: string | null;
 }
 
 /** What results.json begins with, whatever the scenario. */

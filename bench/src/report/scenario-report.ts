@@ -18,6 +18,8 @@ import { spreadOf } from "../measure/statistics.ts";
 
 /** What a scenario says of its results: rendered as report.md, report.html, and in a terminal. */
 export interface ScenarioReport {
+  /** What the run shows, before everything else. */
+  headline?: string[];
   /** What the reader should know before the numbers. */
   caveats: string[];
   /** One sentence for each target. */
@@ -51,12 +53,13 @@ export function reporting<Results extends Reported, Measured>(
   return {
     document(results: Results, measured: Measured[], baseline: Results | null = null): Document {
       const described = describe(results, measured, baseline);
-      const { caveats, verdicts = [], intro = medians(results), table, more } = described;
+      const { headline = [], caveats, verdicts = [], intro = medians(results), table, more } = described;
       return {
         title: titleOf(results),
         blocks: [
-          ...paragraph(caveats.join(" ")),
+          ...headline.flatMap((text) => paragraph([{ kind: "strong", text }])),
           ...list(verdicts),
+          ...paragraph(caveats.join(" ")),
           ...paragraph(prose(intro)),
           ...(Array.isArray(table) ? table.flatMap(headed) : [table]),
           ...more.flatMap((part) => (typeof part === "string" ? paragraph(prose(part)) : part)),
@@ -65,8 +68,9 @@ export function reporting<Results extends Reported, Measured>(
       };
     },
     report(results: Results, baseline: Results | null = null): string {
-      const { table, verdicts = [], caveats, after = [] } = describe(results, [], baseline);
+      const { headline = [], table, verdicts = [], caveats, after = [] } = describe(results, [], baseline);
       const parts = [
+        ...headline.map((text) => wrap(text)),
         ...[table].flat().map(tableText),
         verdicts.map((text) => wrap(text)).join("\n"),
         wrap(caveats.join(" ")),
@@ -78,7 +82,7 @@ export function reporting<Results extends Reported, Measured>(
 }
 
 export const medians = ({ settings }: Reported): string =>
-  `The median of ${settings.repeat} repeat(s), and the range in brackets. A ratio is that of two cells of the same repeat.`;
+  `The median of ${settings.repeat} repeat(s), and the range in brackets. A ratio is that of two trials of the same repeat.`;
 
 /** In the order of every report: how much the run is worth, what its figures share the machine with, whose server it was. */
 export function caveatsOf(
@@ -154,18 +158,18 @@ export function publishedSection({ source, heads, textColumns, rows }: Published
 /** Other programs may have this share of the cores before the reader is told. */
 const othersShareMax = 0.1;
 
-/** What a reader has to know when something else used the machine while it was measured: of the worst cell. */
-export function disturbed(
-  cells: { name: string; seconds: number; otherCpuSeconds: number | null }[],
+/** What a reader has to know when something else used the machine while it was measured: of the worst trial. */
+export function noise(
+  trials: { name: string; seconds: number; otherCpuSeconds: number | null }[],
   cores: number,
 ): string[] {
-  const shares = cells.map(({ name, seconds, otherCpuSeconds }) => ({
+  const shares = trials.map(({ name, seconds, otherCpuSeconds }) => ({
     name,
     share: (otherCpuSeconds ?? 0) / (seconds * cores),
   }));
   const [worst] = shares.sort((a, b) => b.share - a.share);
   if (worst === undefined || worst.share < othersShareMax) return [];
   return [
-    `Disturbed: other programs used up to ${whole(worst.share * 100)} % of the machine's CPU during a cell (${worst.name}).`,
+    `Noise: other programs used up to ${whole(worst.share * 100)} % of the machine's CPU during a trial (${worst.name}).`,
   ];
 }

@@ -46,7 +46,7 @@ export interface MeasuredRow {
   /** What was measured, once for each repeat that has figures. */
   measured: unknown[];
   errors: string[];
-  notRun: string[];
+  skipped: string[];
 }
 
 export interface Column<Row> {
@@ -55,10 +55,10 @@ export interface Column<Row> {
 }
 
 /** What stands in a row without figures in place of them. */
-export function absence({ measured, errors, notRun }: MeasuredRow): string | null {
+export function absence({ measured, errors, skipped }: MeasuredRow): string | null {
   if (measured.length > 0) return null;
   const [error] = errors;
-  return error === undefined ? `not run, because ${notRun[0] ?? "the run was stopped"}` : `error: ${error}`;
+  return error === undefined ? `skipped, because ${skipped[0] ?? "the run was stopped"}` : `error: ${error}`;
 }
 
 /** The first column says so too when some repeats of a row failed, lest the others pass for all of them. */

@@ -1,6 +1,6 @@
 import { closing, whyNot } from "./failure.ts";
 
-/** How the cells of one load are measured in turn. */
+/** How the trials of one load are measured in turn. */
 export interface Turns<Plan, Work, Figures> {
   open(plan: Plan): Promise<{ work: Work; close(): Promise<void> }>;
   /** Once all are open. */
@@ -11,8 +11,8 @@ export interface Turns<Plan, Work, Figures> {
   figures(work: Work): Promise<Figures>;
 }
 
-/** A cell: its figures, or why there are none. */
-export type Measured<Plan, Figures> = Plan & { figures: Figures | null; notRun: string | null; error: string | null };
+/** A trial: its figures, or why there are none. */
+export type Measured<Plan, Figures> = Plan & { figures: Figures | null; skipped: string | null; error: string | null };
 
 interface Running<Plan, Work, Figures> {
   plan: Plan;
@@ -23,7 +23,7 @@ interface Running<Plan, Work, Figures> {
 }
 
 /**
- * Measures cells in short rounds in turn: what else the machine does meets all of them. A cell that fails is left out of the rounds that
+ * Measures trials in short rounds in turn: what else the machine does meets all of them. A trial that fails is left out of the rounds that
  * follow. Throws when it is stopped.
  */
 export async function inTurn<Plan extends object, Work, Figures>(
@@ -31,33 +31,33 @@ export async function inTurn<Plan extends object, Work, Figures>(
   turns: Turns<Plan, Work, Figures>,
   signal: AbortSignal,
 ): Promise<Measured<Plan, Figures>[]> {
-  type Cell = Running<Plan, Work, Figures>;
-  const cells: Cell[] = plans.map((plan) => ({ plan, figures: null, failure: null }));
-  const attempt = async (cell: Cell, act: () => Promise<unknown>): Promise<void> => {
+  type Trial = Running<Plan, Work, Figures>;
+  const trials: Trial[] = plans.map((plan) => ({ plan, figures: null, failure: null }));
+  const attempt = async (trial: Trial, act: () => Promise<unknown>): Promise<void> => {
     try {
       await act();
     } catch (error) {
-      cell.failure = whyNot(error);
+      trial.failure = whyNot(error);
     }
   };
-  const each = async (act: (work: Work, cell: Cell) => Promise<unknown>): Promise<void> => {
-    for (const cell of cells) {
+  const each = async (act: (work: Work, trial: Trial) => Promise<unknown>): Promise<void> => {
+    for (const trial of trials) {
       signal.throwIfAborted();
-      const { opened, failure } = cell;
-      if (opened !== undefined && failure === null) await attempt(cell, () => act(opened.work, cell));
+      const { opened, failure } = trial;
+      if (opened !== undefined && failure === null) await attempt(trial, () => act(opened.work, trial));
     }
     signal.throwIfAborted();
   };
   try {
-    for (const cell of cells) await attempt(cell, async () => (cell.opened = await turns.open(cell.plan)));
+    for (const trial of trials) await attempt(trial, async () => (trial.opened = await turns.open(trial.plan)));
     await turns.opened?.();
     await each((work) => turns.warmUp(work));
     for (let n = 0; n < turns.rounds; n++) await each((work) => turns.round(work));
-    await each(async (work, cell) => (cell.figures = await turns.figures(work)));
-    return cells.map(({ plan, figures, failure }) => ({ ...plan, figures, notRun: null, error: null, ...failure }));
+    await each(async (work, trial) => (trial.figures = await turns.figures(work)));
+    return trials.map(({ plan, figures, failure }) => ({ ...plan, figures, skipped: null, error: null, ...failure }));
   } finally {
     await closing(
-      ...cells.map(
+      ...trials.map(
         ({ opened }) =>
           async () =>
             opened?.close(),

@@ -4,9 +4,9 @@ import type { Document } from "../report/document.ts";
 import { reportFiles, makeFolder, resultsFolder, writeFolder } from "../report/files.ts";
 import { documentOfMajors } from "../report/majors-document.ts";
 import { measuredCode, machine, resultsVersion, type ResultsHead, postgresLine } from "../report/results.ts";
-import { turned } from "./cells.ts";
+import { rotate } from "./trials.ts";
 import { silent, type Progress, type Scenario, type ScenarioResults, type ScenarioSettings } from "./scenario.ts";
-import { notRunText, openServers } from "./servers.ts";
+import { skippedText, openServers } from "./servers.ts";
 import type { Server } from "./server.ts";
 
 export interface RunHooks {
@@ -113,7 +113,7 @@ export async function runScenario<
     return [
       `Pgque bench, scenario ${scenario.name}${kind}: ${scenario.headline(results, planned)}, ${cores} cores`,
       ...servers.open.map((server) => postgresLine(results.settings, server.version, server.place)),
-      ...majors.filter(({ notRun }) => notRun !== null).map(notRunText),
+      ...majors.filter(({ skipped }) => skipped !== null).map(skippedText),
     ].join("\n");
   }
 
@@ -124,8 +124,8 @@ export async function runScenario<
     }));
     const [only] = documents;
     if (only !== undefined && !several) return only.document;
-    const notRun = majors.flatMap(({ major, notRun: reason }) => (reason === null ? [] : [{ major, reason }]));
-    return documentOfMajors(documents, notRun);
+    const skipped = majors.flatMap(({ major, skipped: reason }) => (reason === null ? [] : [{ major, reason }]));
+    return documentOfMajors(documents, skipped);
   }
 
   /** The tables of all servers, one after the other: a column more would not fit. */
@@ -134,7 +134,7 @@ export async function runScenario<
       const text = scenario.report(part.results, baseline);
       return several ? `PostgreSQL ${part.server.version}\n\n${text}` : text;
     });
-    return [...texts, ...majors.filter(({ notRun }) => notRun !== null).map(notRunText)].join("\n\n\n");
+    return [...texts, ...majors.filter(({ skipped }) => skipped !== null).map(skippedText)].join("\n\n\n");
   }
 }
 
@@ -142,6 +142,6 @@ export async function runScenario<
 function onEachInTurn<Step, Of>(steps: Step[], parts: Of[], repeats: number): { step: Step; part: Of }[] {
   const inRepeat = Math.max(1, steps.length / repeats);
   return steps.flatMap((step, index) =>
-    turned(parts, Math.floor((index % inRepeat) + index / inRepeat)).map((part) => ({ step, part })),
+    rotate(parts, Math.floor((index % inRepeat) + index / inRepeat)).map((part) => ({ step, part })),
   );
 }

@@ -35,7 +35,7 @@ export interface Scenario<Options, Settings, Step, Measured, Results> {
   serverSettings?(settings: Settings): Record<string, string | number>;
   /** The results of an earlier run to compare with. Called before anything is measured. Throws a BenchOptionError when they cannot be compared. Default: none. */
   baseline?(settings: Settings): Promise<Results | null>;
-  /** Without any cells. With several majors it is called for each as well: tables, ratios and what else is made of results is made of those of one server. */
+  /** Without any trials. With several majors it is called for each as well: tables, ratios and what else is made of results is made of those of one server. */
   results(head: ResultsHead, settings: Settings, server: Server): Results;
   /** In this order: what is to be compared in turn, so that a machine that gets slower gets slower for all. */
   plan(settings: Settings): Step[];

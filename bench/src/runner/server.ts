@@ -11,7 +11,7 @@ export interface ServerSettings {
   autovacuumNaptimeSeconds: number;
 }
 
-/** Where the cells run: a server of our own, or one we were given. */
+/** Where the trials run: a server of our own, or one we were given. */
 export interface Server {
   /** As in "17.10". */
   version: string;
@@ -71,7 +71,7 @@ export async function openServer(
       shared_buffers: "256MB",
       // four processes of a system that has a connection for each handler
       max_connections: 200,
-      // No checkpoint within a cell: none would meet one system and spare another.
+      // No checkpoint within a trial: none would meet one system and spare another.
       max_wal_size: "4GB",
       checkpoint_timeout: "30min",
       autovacuum_naptime: `${autovacuumNaptimeSeconds}s`,
@@ -142,7 +142,7 @@ async function requireCreateDatabase(client: Client): Promise<void> {
   if (rows[0]?.allowed) return;
   await client.end();
   throw new Error(
-    `expected role ${rows[0]?.role} to be allowed to create databases, one for each cell: ` +
+    `expected role ${rows[0]?.role} to be allowed to create databases, one for each trial: ` +
       `alter role ${rows[0]?.role} createdb, or leave the URL out for an embedded server`,
   );
 }

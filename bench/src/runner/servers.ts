@@ -13,7 +13,7 @@ export interface Servers {
 }
 
 /**
- * Opens all servers before anything is measured: then every cell has the same idle ones beside it, the first as the last, none starts while another is
+ * Opens all servers before anything is measured: then every trial has the same idle ones beside it, the first as the last, none starts while another is
  * measured, and what cannot be started is known before the time left is told. An idle one costs its background processes' wake-ups, some in a second.
  * Throws when there is none, with several majors only when none of them can be started.
  */
@@ -31,18 +31,18 @@ export async function openServers(
     try {
       const server = await openServer(settings, major, more);
       open.push(server);
-      majors.push({ major, postgres: server.version, server: server.settings, notRun: null });
+      majors.push({ major, postgres: server.version, server: server.settings, skipped: null });
     } catch (error) {
       failures.push(error);
-      const notRun = reasonOf(error);
-      majors.push({ major, postgres: null, server: null, notRun });
+      const skipped = reasonOf(error);
+      majors.push({ major, postgres: null, server: null, skipped });
     }
   }
   const [first, ...others] = open;
   if (first !== undefined) return { open: [first, ...others], majors, close };
   if (failures.length === 1) throw failures[0];
-  throw new AggregateError(failures, `no server could be started: ${majors.map(notRunText).join("; ")}`);
+  throw new AggregateError(failures, `no server could be started: ${majors.map(skippedText).join("; ")}`);
 }
 
-/** "PostgreSQL 14: not run, because …" */
-export const notRunText = ({ major, notRun }: MajorRun): string => `PostgreSQL ${major}: not run, because ${notRun}`;
+/** "PostgreSQL 14: skipped, because …" */
+export const skippedText = ({ major, skipped }: MajorRun): string => `PostgreSQL ${major}: skipped, because ${skipped}`;

@@ -24,7 +24,7 @@ export interface TargetOutcome {
   target: string;
   /** The median, and the range in brackets. */
   measured: string;
-  verdict: "met" | "not met" | "not measured" | "error" | "not run";
+  verdict: "met" | "not met" | "not measured" | "error" | "skipped";
   /** Where it was missed, of several; why there is none, of an error and of what was not run or not measured. */
   because: string | null;
 }
@@ -34,9 +34,9 @@ export function outcomeOf(
   what: string,
   target: Target,
   format: (value: number) => string,
-  { measured, errors = [], notRun = [] }: { measured: Spread | null; errors?: string[]; notRun?: string[] },
+  { measured, errors = [], skipped = [] }: { measured: Spread | null; errors?: string[]; skipped?: string[] },
 ): TargetOutcome {
-  const none = withoutFigures(what, target, { errors, notRun });
+  const none = withoutFigures(what, target, { errors, skipped });
   if (none !== null) return none;
   if (measured === null) return { ...unmeasured(what, target), verdict: "not measured", because: null };
   const verdict = target.met(measured.median) ? "met" : "not met";
@@ -47,12 +47,12 @@ export function outcomeOf(
 export function withoutFigures(
   what: string,
   target: Target,
-  { errors, notRun }: { errors: string[]; notRun: string[] },
+  { errors, skipped }: { errors: string[]; skipped: string[] },
 ): TargetOutcome | null {
   const [error] = errors;
   if (error !== undefined) return { ...unmeasured(what, target), verdict: "error", because: error };
-  const [reason] = notRun;
-  return reason === undefined ? null : { ...unmeasured(what, target), verdict: "not run", because: reason };
+  const [reason] = skipped;
+  return reason === undefined ? null : { ...unmeasured(what, target), verdict: "skipped", because: reason };
 }
 
 const unmeasured = (what: string, target: Target) => ({ what, target: target.text, measured: notMeasured });
@@ -78,7 +78,7 @@ const joints: Record<TargetOutcome["verdict"], string> = {
   met: " with ",
   "not met": " with ",
   "not measured": ", ",
-  "not run": ", because ",
+  skipped: ", because ",
   error: ": ",
 };
 

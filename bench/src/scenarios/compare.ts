@@ -9,19 +9,19 @@ import { reportRows, type Column } from "../report/table.ts";
 import { caveatsOf, figureOf, medians, reporting, type ScenarioReport } from "../report/scenario-report.ts";
 import {
   emptyResults,
-  keepCell,
-  measuredCell,
+  keepTrial,
+  measuredTrial,
   ratioOf,
   rowOf,
   someFailed,
   systemsInTurn,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   type SystemPlan,
   outcomeText,
   repeatText,
-} from "../runner/cells.ts";
+} from "../runner/trials.ts";
 import {
   integerOption,
   nameOption,
@@ -35,7 +35,7 @@ import { runScenario, type Run, type RunHooks } from "../runner/run.ts";
 import type { Scenario, StepContext } from "../runner/scenario.ts";
 import type { PhaseMeasurement } from "./xmin/workbench.ts";
 import { evidenceOf, invalidity } from "./xmin/results.ts";
-import { measureXmin, type Measured } from "./xmin/cell.ts";
+import { measureXmin, type Measured } from "./xmin/trial.ts";
 import { resolveSettings, type Settings } from "./xmin/settings.ts";
 
 export const compareOptions = {
@@ -94,29 +94,29 @@ export interface CompareFigures {
   latencyHeldMs: LatencySummary | null;
 }
 
-export type CompareCell = Cell<SystemPlan, CompareFigures>;
-export type CompareResults = CellResults<CompareSettings, CompareCell>;
+export type CompareTrial = Trial<SystemPlan, CompareFigures>;
+export type CompareResults = TrialResults<CompareSettings, CompareTrial>;
 
 /** A database twice, a backlog that drains twice. */
 const overheadSeconds = 20;
 
-const compare: Scenario<CompareOptions, CompareSettings, SystemPlan, CompareCell, CompareResults> = {
+const compare: Scenario<CompareOptions, CompareSettings, SystemPlan, CompareTrial, CompareResults> = {
   name: "compare",
   resolve: resolveCompareSettings,
   serverSettings: ({ horizon }) => serverSettingsFor([horizon]),
   results: emptyResults,
   plan: systemsInTurn,
-  measure: (plan, context) => measuredCell(plan, context, () => measureCompared(plan.system, context)),
-  keep: keepCell,
+  measure: (plan, context) => measuredTrial(plan, context, () => measureCompared(plan.system, context)),
+  keep: keepTrial,
   ...reporting(compareReport),
   failed: someFailed,
   headline: ({ settings }) =>
     `${settings.systems.join(", ")}; ${settings.seconds} s a phase, horizon held by ${settings.horizon}, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ seconds }) => 4 * seconds + overheadSeconds,
   stepText: ({ system, repeat }) => `${system}${repeatText(repeat)}`,
-  measuredText: (cell) =>
+  measuredText: (trial) =>
     outcomeText(
-      cell,
+      trial,
       ({ clean, held }) =>
         `${whole(clean.finishedPerSecond)}/s, held ${whole(held.finishedPerSecond)}/s` +
         (held.deadTuples === null ? "" : `, ${whole(held.deadTuples)} dead tuples`),
@@ -128,7 +128,7 @@ export function runCompare(given: CompareOptions, hooks: RunHooks = {}): Promise
   return runScenario(compare, given, hooks);
 }
 
-/** Two cells of the scenario xmin: saturated, then at a rate that leaves consumers idle. Throws when the figures cannot be used. */
+/** Two trials of the scenario xmin: saturated, then at a rate that leaves consumers idle. Throws when the figures cannot be used. */
 async function measureCompared(
   name: string,
   { server, settings, signal, note }: StepContext<CompareSettings>,
@@ -171,7 +171,7 @@ function saturatedFigures(
   };
 }
 
-/** The settings of one cell of the scenario `xmin` that measures a part of this one: as long without the horizon held as with it. */
+/** The settings of one trial of the scenario `xmin` that measures a part of this one: as long without the horizon held as with it. */
 function partSettings(settings: CompareSettings, part: "saturated" | "paced"): Settings {
   const { quick, seconds, rate, sendBatch, producers, consumers, batch, payloadBytes } = settings;
   const load = part === "saturated" ? { rate: 0, sendBatch } : { rate, sendBatch: 1 };
@@ -200,8 +200,8 @@ interface CompareRow extends FiguresRow<CompareFigures> {
 }
 
 /** In the order of the settings. */
-function compareRows({ cells, settings }: CompareResults): CompareRow[] {
-  const of = (name: string): CompareCell[] => cells.filter(({ system }) => system === name);
+function compareRows({ trials, settings }: CompareResults): CompareRow[] {
+  const of = (name: string): CompareTrial[] => trials.filter(({ system }) => system === name);
   return settings.systems.flatMap((system): CompareRow[] => {
     const row = rowOf(of(system));
     if (row === null) return [];

@@ -10,19 +10,19 @@ import { reportRows, type Column } from "../report/table.ts";
 import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../report/scenario-report.ts";
 import {
   emptyResults,
-  keepCell,
-  measuredCell,
+  keepTrial,
+  measuredTrial,
   ratioOf,
   rowOf,
   someFailed,
   systemsInTurn,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   type SystemPlan,
   outcomeText,
   repeatText,
-} from "../runner/cells.ts";
+} from "../runner/trials.ts";
 import {
   integerOption,
   namesOption,
@@ -67,27 +67,27 @@ export interface PriorityFigures {
   outOfOrder: number | null;
 }
 
-export type PriorityCell = Cell<SystemPlan, PriorityFigures>;
-export type PriorityResults = CellResults<PrioritySettings, PriorityCell>;
+export type PriorityTrial = Trial<SystemPlan, PriorityFigures>;
+export type PriorityResults = TrialResults<PrioritySettings, PriorityTrial>;
 
-/** The slowest, before anything is known: a guess that the first cells correct. */
+/** The slowest, before anything is known: a guess that the first trials correct. */
 const jobsPerSecond = 700;
 const overheadSeconds = 2;
 
-const priority: Scenario<PriorityOptions, PrioritySettings, SystemPlan, PriorityCell, PriorityResults> = {
+const priority: Scenario<PriorityOptions, PrioritySettings, SystemPlan, PriorityTrial, PriorityResults> = {
   name: "priority",
   resolve: resolvePrioritySettings,
   results: emptyResults,
   plan: systemsInTurn,
-  measure: (plan, context) => measuredCell(plan, context, () => measurePriority(plan.system, context)),
-  keep: keepCell,
+  measure: (plan, context) => measuredTrial(plan, context, () => measurePriority(plan.system, context)),
+  keep: keepTrial,
   ...reporting(priorityReport),
   failed: someFailed,
   headline: ({ settings }) =>
     `${settings.systems.join(", ")}; ${whole(settings.jobs)} jobs, ${settings.workers} workers, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ jobs }) => jobs / jobsPerSecond + overheadSeconds,
   stepText: ({ system, repeat }) => `${system}${repeatText(repeat)}`,
-  measuredText: (cell) => outcomeText(cell, ({ seconds }) => `${seconds.toFixed(1)} s`),
+  measuredText: (trial) => outcomeText(trial, ({ seconds }) => `${seconds.toFixed(1)} s`),
 };
 
 /** Has workers do jobs by priority, one at a time, as often as asked. See runScenario. */
@@ -146,7 +146,7 @@ export async function measurePriority(
   }
 }
 
-/** The same priorities in every cell, spread as by chance. */
+/** The same priorities in every trial, spread as by chance. */
 function hashed(number: number): number {
   return createHash("md5").update(String(number)).digest().readUInt32BE() % priorities;
 }
@@ -175,8 +175,8 @@ interface PriorityRow extends FiguresRow<PriorityFigures> {
 const reference = "skip-locked";
 
 /** In the order of the settings. */
-function priorityRows({ cells, settings }: PriorityResults): PriorityRow[] {
-  const of = (name: string): PriorityCell[] => cells.filter(({ system }) => system === name);
+function priorityRows({ trials, settings }: PriorityResults): PriorityRow[] {
+  const of = (name: string): PriorityTrial[] => trials.filter(({ system }) => system === name);
   return settings.systems.flatMap((name): PriorityRow[] => {
     const row = rowOf(of(name));
     if (row === null) return [];
@@ -220,8 +220,8 @@ function priorityReport(results: PriorityResults): ScenarioReport {
     systems: rows.map(({ picker }) => described(picker)),
     settings: [
       `${jobs} jobs of priority 0 to 9, all there at the start, then VACUUM, ANALYZE and a checkpoint; ${workers} workers, each picks the job with the highest priority, computes the MD5 of its payload and finishes it, until none is left`,
-      `each cell in a fresh database, systems in turn, ${repeat} repeat(s); who comes first changes from repeat to repeat`,
-      "a cell counts only when every job was done once",
+      `each trial in a fresh database, systems in turn, ${repeat} repeat(s); who comes first changes from repeat to repeat`,
+      "a trial counts only when every job was done once",
       `synchronous_commit ${synchronousCommit}, unless a system's line says otherwise`,
     ],
   };

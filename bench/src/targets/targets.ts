@@ -7,6 +7,7 @@ import { BenchOptionError } from "../runner/options.ts";
 import type { EngineResults } from "../scenarios/engine/results.ts";
 import { engineOutcomes } from "../scenarios/engine/report.ts";
 import { resultsVersion, type ResultsHead } from "../report/results.ts";
+import { receiveOutcomes, type ReceiveResults } from "../scenarios/receive.ts";
 import { sendOutcomes, sendRows, type SendResults } from "../scenarios/send/send.ts";
 import type { Results } from "../scenarios/xmin/results.ts";
 import { xminOutcomes } from "../scenarios/xmin/targets.ts";
@@ -19,7 +20,7 @@ export interface TargetsOfRun {
   scenario: string;
   /** What it was run with; null of runs of before it was kept. */
   command: string | null;
-  /** Why it is not to be quoted without that being said: short cells, or one repeat; null when there is nothing to say. */
+  /** Why it is not to be quoted without that being said: short trials, or one repeat; null when there is nothing to say. */
   reservation: "indicative" | "once" | null;
   outcomes: TargetOutcome[];
 }
@@ -30,12 +31,10 @@ const scenarios: Record<string, (results: never) => TargetOutcome[]> = {
   xmin: (results: Results) => xminOutcomes(results),
   engine: (results: EngineResults) => engineOutcomes(results),
   send: (results: SendResults) => sendOutcomes(sendRows(results)),
+  receive: (results: ReceiveResults) => receiveOutcomes(results),
   drain: (results: DrainResults) => drainOutcomes(drainRows(results)),
   latency: (results: LatencyResults) => latencyOutcomes(latencyRows(results)),
 };
-
-/** Earlier names, which results of that time have. */
-const renamed: Record<string, string> = { sends: "send", pick: "priority" };
 
 /**
  * Every target of the runs in these folders, or in folders in them. Runs of scenarios without targets, and of several majors, are left out. Throws a BenchOptionError when
@@ -60,7 +59,7 @@ function outcomesOf(results: Readable): TargetOutcome[] {
   return severalMajors(results) ? [] : (scenarios[results.scenario]?.(results as never) ?? []);
 }
 
-/** Their cells are not to be compared with each other. */
+/** Their trials are not to be compared with each other. */
 function severalMajors(results: Readable): boolean {
   const { postgresMajors = [] } = results.settings as { postgresMajors?: number[] };
   return postgresMajors.length > 1;
@@ -91,7 +90,7 @@ async function resultsIn(folder: string): Promise<Readable | null> {
   }
   const results = parsed(file, text);
   const version: number = results.schemaVersion;
-  if (version === resultsVersion) return { ...results, scenario: renamed[results.scenario] ?? results.scenario };
+  if (version === resultsVersion) return results;
   throw new BenchOptionError("folder", `a results.json of schemaVersion ${resultsVersion}`, `${file}: ${version}`);
 }
 

@@ -1,30 +1,30 @@
 import type { Sample } from "#src/measure/sampler";
-import { cellWithout, type CellSamples, type Results } from "#src/scenarios/xmin/results";
+import { trialWithout, type TrialSamples, type Results } from "#src/scenarios/xmin/results";
 import { resolveSettings } from "#src/scenarios/xmin/settings";
 
-/** A run of so many systems under two horizons, three times each, of 36 samples a cell. */
-export function largeRun(systems: string[]): { results: Results; samples: CellSamples[] } {
+/** A run of so many systems under two horizons, three times each, of 36 samples a trial. */
+export function largeRun(systems: string[]): { results: Results; samples: TrialSamples[] } {
   const horizons = ["none", "repeatable-read"];
-  const cells = [1, 2, 3].flatMap((repeat) =>
+  const trials = [1, 2, 3].flatMap((repeat) =>
     horizons.flatMap((horizon) => systems.map((system) => ({ system, horizon, repeat }))),
   );
-  const samples = cells.map((cell) => ({
-    ...cell,
+  const samples = trials.map((trial) => ({
+    ...trial,
     postgres: "17.10",
     samples: Array.from({ length: 36 }, (_, index) =>
-      sampleOf(index, systems.indexOf(cell.system) + cell.repeat / 10, cell.horizon !== "none"),
+      sampleOf(index, systems.indexOf(trial.system) + trial.repeat / 10, trial.horizon !== "none"),
     ),
   }));
   const results: Results = {
-    schemaVersion: 1,
+    schemaVersion: 2,
     scenario: "xmin",
     startedAt: "2026-01-31T08:05:00.000Z",
     machine: { cpu: "a CPU", cores: 2, memoryBytes: 2 ** 34, platform: "linux", node: "24.0.0" },
     settings: { ...resolveSettings({}), systems, horizons, indicative: false, embedded: true, server: { fsync: "on" } },
-    cells: cells.map((cell) => ({
-      ...cellWithout({ ...cell, postgres: "17.10" }, { notRun: null, error: null }),
-      dequeuedPerSecond: 800 - systems.indexOf(cell.system) * cell.repeat,
-      deadTuples: systems.indexOf(cell.system) * 1000,
+    trials: trials.map((trial) => ({
+      ...trialWithout({ ...trial, postgres: "17.10" }, { skipped: null, error: null }),
+      dequeuedPerSecond: 800 - systems.indexOf(trial.system) * trial.repeat,
+      deadTuples: systems.indexOf(trial.system) * 1000,
       bytes: 2 ** 24,
       error: null,
     })),
@@ -57,6 +57,8 @@ function sampleOf(index: number, trouble: number, held: boolean): Sample {
     buffersRead: 0,
     lockWaits: 0,
     oldestTransactionSeconds: 0,
+    latencyP50Ms: 2 + trouble,
+    latencyP99Ms: 5 + suffered,
     bystanderP50Ms: phase === "recovery" ? null : 0.9 + 0.1 * Math.sin(index + trouble),
     bystanderP99Ms: phase === "recovery" ? null : 3 + Math.abs(Math.sin(index * trouble)) + suffered / 400,
   };

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import type { Sample } from "#src/measure/sampler";
-import type { CellSamples, Results } from "#src/scenarios/xmin/results";
+import type { TrialSamples, Results } from "#src/scenarios/xmin/results";
 
 /** A run as it was written: what its reports are made of. Samples of before a figure was sampled do not have it. */
-export function runOf(folder: string): { results: Results; samples: CellSamples[] } {
+export function runOf(folder: string): { results: Results; samples: TrialSamples[] } {
   const read = (file: string): string => readFileSync(path.join(folder, file), "utf8");
   const results = JSON.parse(read("results.json")) as Results;
   const [heads = [], ...lines] = read("samples.csv")
@@ -19,9 +19,9 @@ export function runOf(folder: string): { results: Results; samples: CellSamples[
   const rows = lines.map((line) => {
     const entries = heads.map((head, index) => [head, value(head, line[index] ?? "")]);
     return { bystanderP50Ms: null, bystanderP99Ms: null, ...Object.fromEntries(entries) } as Sample &
-      Omit<CellSamples, "samples">;
+      Omit<TrialSamples, "samples">;
   });
-  const samples = results.cells.map(({ postgres, system, horizon, repeat }) => ({
+  const samples = results.trials.map(({ postgres, system, horizon, repeat }) => ({
     postgres,
     system,
     horizon,

@@ -1,19 +1,33 @@
+import { createRequire } from "node:module";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
 import { closing, type Failure, NotRun } from "../../runner/failure.ts";
 import { dueOf } from "../../load/messages.ts";
 import type { Handle, OpenWorker, RunningSystem, Send, Store, Workload } from "../adapter.ts";
 
 /**
- * Loads an optional peer when a cell needs it.
+ * Loads an optional peer when a trial needs it: the one beside the benchmark, else that of the working directory. The benchmark may be in npm's
+ * cache, where nothing is beside it.
  *
- * @param packages as `npm install` takes them
+ * @param packages as `npm install` takes them, the one that is loaded first
  * @throws NotRun when it is not installed
  */
-export async function peer<Module>(packages: string[], load: () => Promise<Module>): Promise<Module> {
+export async function peer<Module>(packages: [string, ...string[]], load: () => Promise<Module>): Promise<Module> {
   try {
     return await load();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    const file = inWorkingDirectory(packages[0].replace(/@[^@]*$/, ""));
+    if (file !== undefined) return (await import(pathToFileURL(file).href)) as Module;
     throw new NotRun(`${packages.join(" or ")} is not installed: npm install ${packages.join(" ")}`);
+  }
+}
+
+function inWorkingDirectory(name: string): string | undefined {
+  try {
+    return createRequire(path.join(process.cwd(), "package.json")).resolve(name);
+  } catch {
+    return undefined;
   }
 }
 

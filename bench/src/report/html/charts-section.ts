@@ -10,12 +10,12 @@ type FindTable = (head: string) => { id: string; caption: string } | null;
  * @param id of the section's own: a report has one for each major
  */
 export function chartsSection(id: string, data: ChartData, findTable: FindTable): Html {
-  const repeats = [...new Set(data.groups.flatMap(({ cells }) => cells.map(({ repeat }) => repeat)))].sort(
+  const repeats = [...new Set(data.groups.flatMap(({ trials }) => trials.map(({ repeat }) => repeat)))].sort(
     (a, b) => a - b,
   );
   return html`<section class="charts-of-run" id="${id}">
     <p>
-      One line for each cell: colours are systems${repeats.length > 1 ? ", strokes are repeats" : ""}. ${data.about}
+      One line for each trial: colours are systems${repeats.length > 1 ? ", strokes are repeats" : ""}. ${data.about}
     </p>
     ${repeats.length > 1 ? repeatsKey(repeats) : ""}
     <noscript><p>The charts need JavaScript. What they show is in samples.csv.</p></noscript>
@@ -43,11 +43,11 @@ function groupSection(
   { group, index }: { group: ChartGroup; index: number },
   findTable: FindTable,
 ): Html {
-  const { title, cells, notes } = group;
+  const { title, trials, notes } = group;
   const sampled = measures.filter((measure) =>
-    cells.some((cell) => lineOf(cell, measure).some((value) => value !== null)),
+    trials.some((trial) => lineOf(trial, measure).some((value) => value !== null)),
   );
-  const missing = cells.length === 0 ? [] : measures.filter((measure) => !sampled.includes(measure));
+  const missing = trials.length === 0 ? [] : measures.filter((measure) => !sampled.includes(measure));
   return html`<section class="group" aria-labelledby="${id}-group-${index}">
     <h3 id="${id}-group-${index}">${title.slice(0, 1).toUpperCase()}${title.slice(1)}</h3>
     ${
@@ -63,7 +63,7 @@ function groupSection(
 }
 
 function figure(group: ChartGroup, index: number, measure: Measure, table: ReturnType<FindTable>): Html {
-  const systems = [...new Set(group.cells.map(({ system }) => system))].join(", ");
+  const systems = [...new Set(group.trials.map(({ system }) => system))].join(", ");
   const where = table === null ? "" : ` The figures are in the table “${table.caption}”, column “${measure.figures}”.`;
   const alternative = `${measure.title} over time, ${group.title}: lines of ${systems}.${where}`;
   return html`<figure class="chart" data-group="${index}" data-measure="${measure.name}">

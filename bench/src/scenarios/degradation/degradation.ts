@@ -2,26 +2,26 @@ import { degradedSystems, named } from "../../adapters/registry.ts";
 import { horizonNamed } from "../../horizons/registry.ts";
 import { described, headed, overTime } from "../../report/document.ts";
 import { bytes, clock, micros, ms, ratio, whole } from "../../report/format.ts";
-import { chartGroup } from "../../report/html/chart-cell.ts";
+import { chartGroup } from "../../report/html/chart-trial.ts";
 import { measuresNamed } from "../../report/html/measures.ts";
 import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import { reportRows, type Column } from "../../report/table.ts";
 import {
   emptyResults,
   keepSampled,
-  measuredCell,
+  measuredTrial,
   outcomeText,
   repeatText,
   rowOf,
   samplesFile,
   someFailed,
   systemsInTurn,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   type Sampled,
   type SystemPlan,
-} from "../../runner/cells.ts";
+} from "../../runner/trials.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario } from "../../runner/scenario.ts";
 import {
@@ -35,9 +35,9 @@ import {
   type DegradationSettings,
 } from "./measure.ts";
 
-export type DegradationCell = Cell<SystemPlan, DegradationFigures>;
-export type DegradationResults = CellResults<DegradationSettings, DegradationCell>;
-export type SampledDegradation = Sampled<DegradationCell, DegradationSample>;
+export type DegradationTrial = Trial<SystemPlan, DegradationFigures>;
+export type DegradationResults = TrialResults<DegradationSettings, DegradationTrial>;
+export type SampledDegradation = Sampled<DegradationTrial, DegradationSample>;
 
 /** A database, and the pages that are read to count what is dead. */
 const overheadSeconds = 3;
@@ -55,8 +55,8 @@ const degradation: Scenario<
   plan: systemsInTurn,
   async measure(plan, context) {
     const samples: DegradationSample[] = [];
-    const cell = await measuredCell(plan, context, () => measureDegradation(plan.system, context, samples));
-    return { cell, samples };
+    const trial = await measuredTrial(plan, context, () => measureDegradation(plan.system, context, samples));
+    return { trial, samples };
   },
   keep: keepSampled,
   ...reporting(degradationReport),
@@ -67,9 +67,9 @@ const degradation: Scenario<
     `${settings.cleanSeconds} s clean, then ${settings.heldSeconds} s beside a transaction that nobody ends, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ cleanSeconds, heldSeconds }) => cleanSeconds + heldSeconds + overheadSeconds,
   stepText: ({ system, repeat }) => `${system}${repeatText(repeat)}`,
-  measuredText: ({ cell }) =>
+  measuredText: ({ trial }) =>
     outcomeText(
-      cell,
+      trial,
       ({ backlogEnd, lockEndMs, deadTuples }) =>
         `backlog ${whole(backlogEnd)}, ${lockEndMs === null ? "nothing locked" : `${ms(lockEndMs.p50)} to lock one`}, ${whole(deadTuples)} dead tuples`,
     ),
@@ -87,14 +87,14 @@ interface DegradationRow extends FiguresRow<Partial<DegradationFigures>> {
 }
 
 /** In the order of the settings, what was published of a system below what was measured of it. */
-function degradationRows({ cells, settings }: DegradationResults): DegradationRow[] {
+function degradationRows({ trials, settings }: DegradationResults): DegradationRow[] {
   return settings.systems.flatMap((name): DegradationRow[] => {
-    const row = rowOf(cells.filter(({ system }) => system === name));
+    const row = rowOf(trials.filter(({ system }) => system === name));
     if (row === null) return [];
     const own = { ...row, name, published: false };
     const { published } = named(degradedSystems, name);
     if (published === undefined) return [own];
-    return [own, { name: `${name}, published`, published: true, measured: [published], errors: [], notRun: [] }];
+    return [own, { name: `${name}, published`, published: true, measured: [published], errors: [], skipped: [] }];
   });
 }
 

@@ -9,13 +9,13 @@ import { clock, ms, whole } from "../../report/format.ts";
 import { integerOption, namesOption, repeatOption, settingsOf, type OptionsOf } from "../../runner/options.ts";
 import type { StepContext } from "../../runner/scenario.ts";
 import { evidenceOf, invalidity } from "../xmin/results.ts";
-import { measureXmin, type CellHooks, type Measured, type PhaseName } from "../xmin/cell.ts";
+import { measureXmin, type TrialHooks, type Measured, type PhaseName } from "../xmin/trial.ts";
 import { resolveSettings, type Settings } from "../xmin/settings.ts";
 
 export const degradationOptions = {
   /** The original has 3600. */
   durationSeconds: integerOption(
-    ["duration <seconds>", "how long the transaction is open in each cell"],
+    ["duration <seconds>", "how long the transaction is open in each trial"],
     [1, 86_400],
     900,
     20,
@@ -48,8 +48,8 @@ export function resolveDegradationSettings(given: DegradationOptions) {
   };
 }
 
-/** The settings of the cell of the scenario `xmin` that measures one of this scenario: nobody else is there, and nothing is drained at the end. */
-export function cellSettings(settings: DegradationSettings, { batch }: DegradedSystem): Settings {
+/** The settings of the trial of the scenario `xmin` that measures one of this scenario: nobody else is there, and nothing is drained at the end. */
+export function trialSettings(settings: DegradationSettings, { batch }: DegradedSystem): Settings {
   const { quick, cleanSeconds, heldSeconds, rate, consumers, payloadBytes, autovacuumNaptimeSeconds } = settings;
   const load = { rate, producers: 1, sendBatch: 1, consumers, batch, payloadBytes };
   return {
@@ -108,10 +108,10 @@ export async function measureDegradation(
   samples: DegradationSample[],
 ): Promise<DegradationFigures> {
   const degraded = named(degradedSystems, systemName);
-  const own = cellSettings(settings, degraded);
+  const own = trialSettings(settings, degraded);
   const { rate, cleanSeconds } = settings;
   const times = new LockTimes(settings);
-  const hooks: CellHooks = {
+  const hooks: TrialHooks = {
     onPhase(phase) {
       const reason = phase === "held" ? fellBehind(samples.at(-1)?.dequeued ?? 0, cleanSeconds, rate) : null;
       if (reason !== null) throw new Error(reason);

@@ -15,7 +15,7 @@ import {
 } from "../../runner/options.ts";
 import { cpuMs, bytes, ratio, spread, whole } from "../../report/format.ts";
 import {
-  disturbed,
+  noise,
   publishedSection,
   type Published,
   caveatsOf,
@@ -29,19 +29,19 @@ import type { Spread } from "../../report/results.ts";
 import { reportRows, type Column } from "../../report/table.ts";
 import {
   emptyResults,
-  keepCell,
-  measuredCell,
+  keepTrial,
+  measuredTrial,
   messagesPerCpuSecond,
   ratioOf,
   rowOf,
   someFailed,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   outcomeText,
   repeatText,
-  turned,
-} from "../../runner/cells.ts";
+  rotate,
+} from "../../runner/trials.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario } from "../../runner/scenario.ts";
 import { outcomeLine, outcomeOf, targetColumns, type TargetOutcome } from "../../runner/target.ts";
@@ -50,7 +50,7 @@ import { measureDrain, type DrainFigures, type DrainLoad, type DrainPlan } from 
 export const drainSystemNames = drainSystems.map(({ name }) => name);
 
 export const drainOptions = {
-  messages: integerOption(["messages <n>", "in each cell"], [1, 1_000_000_000], 1_000_000, 50_000),
+  messages: integerOption(["messages <n>", "in each trial"], [1, 1_000_000_000], 1_000_000, 50_000),
   processes: integersOption(["processes <numbers>", "of workers"], [1, 64], [1, 4]),
   systems: namesOption(["systems <names>", ""], drainSystemNames),
   repeat: repeatOption(3, 1),
@@ -82,27 +82,27 @@ export function resolveDrainSettings(given: DrainOptions): DrainSettings {
   return { ...settings, ahead, synchronousCommit: "on", autovacuumNaptimeSeconds: 10 };
 }
 
-export type DrainCell = Cell<DrainPlan, DrainFigures>;
-export type DrainResults = CellResults<DrainSettings, DrainCell>;
+export type DrainTrial = Trial<DrainPlan, DrainFigures>;
+export type DrainResults = TrialResults<DrainSettings, DrainTrial>;
 
-/** Of sending and draining together, before anything is known: a guess that the first cells correct. */
+/** Of sending and draining together, before anything is known: a guess that the first trials correct. */
 const messagesPerSecond = 10_000;
 const overheadSeconds = 4;
 
-export const drain: Scenario<DrainOptions, DrainSettings, DrainPlan, DrainCell, DrainResults> = {
+export const drain: Scenario<DrainOptions, DrainSettings, DrainPlan, DrainTrial, DrainResults> = {
   name: "drain",
   resolve: resolveDrainSettings,
   results: emptyResults,
   plan: drainPlan,
-  measure: (plan, context) => measuredCell(plan, context, () => measureDrain(plan, context)),
-  keep: keepCell,
+  measure: (plan, context) => measuredTrial(plan, context, () => measureDrain(plan, context)),
+  keep: keepTrial,
   ...reporting(drainReport),
   failed: someFailed,
   headline: ({ settings }) =>
-    `${settings.systems.join(", ")}; ${whole(settings.messages)} messages a cell, ${settings.repeat} repeat(s)`,
+    `${settings.systems.join(", ")}; ${whole(settings.messages)} messages a trial, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ messages }) => messages / messagesPerSecond + overheadSeconds,
   stepText: ({ system, processes, repeat }) => `${system}, ${processesText(processes)}${repeatText(repeat)}`,
-  measuredText: (cell) => outcomeText(cell, (figures) => `${whole(figures.messagesPerSecond)}/s`),
+  measuredText: (trial) => outcomeText(trial, (figures) => `${whole(figures.messagesPerSecond)}/s`),
 };
 
 /** Has every system drain a queue with so many worker processes, as often as asked. See runScenario. */
@@ -114,7 +114,7 @@ export function runDrain(given: DrainOptions, hooks: RunHooks = {}): Promise<Run
 export function drainPlan(settings: DrainSettings): DrainPlan[] {
   return Array.from({ length: settings.repeat }, (_, n) =>
     settings.processes.flatMap((processes) =>
-      turned(systemsOf(settings), n).map((system) => ({ system, processes, repeat: n + 1 })),
+      rotate(systemsOf(settings), n).map((system) => ({ system, processes, repeat: n + 1 })),
     ),
   ).flat();
 }
@@ -140,9 +140,9 @@ interface DrainRow extends FiguresRow<DrainFigures> {
 const reference = "pgque";
 
 /** In the order of the tables. */
-export function drainRows({ cells, settings }: DrainResults): DrainRow[] {
-  const of = (system: string, processes: number): DrainCell[] =>
-    cells.filter((cell) => cell.system === system && cell.processes === processes);
+export function drainRows({ trials, settings }: DrainResults): DrainRow[] {
+  const of = (system: string, processes: number): DrainTrial[] =>
+    trials.filter((trial) => trial.system === system && trial.processes === processes);
   return settings.processes.flatMap((processes) =>
     systemsOf(settings).flatMap((name): DrainRow[] => {
       const [pgque, own] = [of(reference, processes), of(name, processes)];
@@ -253,9 +253,9 @@ const moreColumns: Column<DrainRow>[] = [
 
 function drainReport(results: DrainResults): ScenarioReport {
   const rows = drainRows(results);
-  const { settings, cells, machine } = results;
+  const { settings, trials, machine } = results;
   const { messages, ahead } = settings;
-  const measured = cells.flatMap(({ system, processes, figures }) =>
+  const measured = trials.flatMap(({ system, processes, figures }) =>
     figures === null ? [] : [{ name: `${system}, ${processesText(processes)}`, ...figures }],
   );
   const before =
@@ -269,23 +269,23 @@ function drainReport(results: DrainResults): ScenarioReport {
         "few messages, and once.",
         "The workers share the cores with the servers: compare ratios, not rates.",
       ),
-      ...disturbed(measured, machine.cores),
+      ...noise(measured, machine.cores),
     ],
     verdicts: [...drainOutcomes(rows).map(outcomeLine), ...rows.flatMap(growthLines)],
     intro: medians(results).replace(/\.$/, "; targets are compared with its median."),
     table: reportRows("How fast each system drains", mainColumns, rows, identity.length),
     more: [
       ...headed(reportRows("More of the same", moreColumns, rows, identity.length)),
-      "*Server CPU*: of all of PostgreSQL's processes, or of Redis, for a thousand messages. *Worker CPU*: of all worker processes. Their sum is compared in the column of ratios of CPU, which depends less on what else the machine does. *RSS, most*: of the worker process that had most. *Others' CPU*: of whatever else ran on the machine during a cell.",
+      "*Server CPU*: of all of PostgreSQL's processes, or of Redis, for a thousand messages. *Worker CPU*: of all worker processes. Their sum is compared in the column of ratios of CPU, which depends less on what else the machine does. *RSS, most*: of the worker process that had most. *Others' CPU*: of whatever else ran on the machine during a trial.",
       ...publishedSection(drainPublished(rows)),
     ],
     systems: [...new Set(rows.map(({ system }) => system))].map(described),
     settings: [
       `${whole(messages)} messages of a number each, ${before}; then VACUUM, ANALYZE and a checkpoint of PostgreSQL`,
-      `each cell in a database, or a Redis, of its own; systems in turn with each number of processes, ${settings.repeat} repeat(s); who comes first changes from repeat to repeat`,
+      `each trial in a database, or a Redis, of its own; systems in turn with each number of processes, ${settings.repeat} repeat(s); who comes first changes from repeat to repeat`,
       "every worker is a Node.js process of its own, with one handler that notes the number and returns",
       "time runs from the start signal, when every process has loaded its modules and opened its connections, until the last message is settled: all are handled, and the server has nothing left that is waiting or under way",
-      "a cell counts only when every number was handled once, by what the processes noted",
+      "a trial counts only when every number was handled once, by what the processes noted",
       ...(settings.memory
         ? [
             `memory: of the first process, each second, after its garbage was collected, the first fifth left out. The slope is the median of those between every two samples (Theil–Sen), in brackets its range with a probability of 95 %. Flat: that range is below ${pointerBytes} bytes a message, for heap and RSS: a pointer is the least that is kept of anything`,

@@ -7,7 +7,7 @@ import { startCpuUse } from "../../measure/processes.ts";
 import { growthOf, type Growth } from "../../measure/statistics.ts";
 import { walPosition } from "../../measure/relations.ts";
 import { Child } from "../../runner/child.ts";
-import type { SystemPlan } from "../../runner/cells.ts";
+import type { SystemPlan } from "../../runner/trials.ts";
 import type { StepContext } from "../../runner/scenario.ts";
 import type { DrainMethods, DrainNote, DrainUse, MemorySample } from "./process.ts";
 
@@ -150,7 +150,7 @@ async function settled(store: Store, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** The worker processes of one cell. */
+/** The worker processes of one trial. */
 class Fleet {
   readonly #children: Child<DrainMethods>[];
   readonly #handled: number[];

@@ -3,7 +3,7 @@ import { reasonOf } from "../../runner/failure.ts";
 import { settingsOf } from "../../runner/options.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario, StepContext } from "../../runner/scenario.ts";
-import { repeatText } from "../../runner/cells.ts";
+import { repeatText } from "../../runner/trials.ts";
 import type { Microbenchmark } from "./microbenchmark.ts";
 import { microbenchmarkNamed } from "./registry.ts";
 import {

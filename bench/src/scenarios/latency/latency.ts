@@ -20,14 +20,14 @@ import {
   ratioOf,
   rowOf,
   someFailed,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   type SystemPlan,
   outcomeText,
   repeatText,
-  turned,
-} from "../../runner/cells.ts";
+  rotate,
+} from "../../runner/trials.ts";
 import { inTurn } from "../../runner/in-turn.ts";
 import {
   integerOption,
@@ -48,7 +48,7 @@ import type { LatencyFigures, LatencyMethods } from "./process.ts";
 export const latencySystemNames = latencySystems.map(({ name }) => name);
 
 export const latencyOptions = {
-  durationSeconds: integerOption(["duration <seconds>", "how long each cell is measured"], [1, 3600], 30, 4),
+  durationSeconds: integerOption(["duration <seconds>", "how long each trial is measured"], [1, 3600], 30, 4),
   rates: integersOption(["rates <numbers>", "of messages a second"], [1, 100_000], [1, 100, 1000]),
   systems: namesOption(["systems <names>", ""], latencySystemNames),
   /** With 5 at 1000 messages a second half of the ten are busy. */
@@ -83,31 +83,31 @@ interface LatencyPlan extends SystemPlan {
   messagesPerSecond: number;
 }
 
-export type LatencyCell = Cell<LatencyPlan, LatencyFigures>;
-export type LatencyResults = CellResults<LatencySettings, LatencyCell>;
+export type LatencyTrial = Trial<LatencyPlan, LatencyFigures>;
+export type LatencyResults = TrialResults<LatencySettings, LatencyTrial>;
 
 /** A database, a process, and the messages that warm up. */
 const overheadSeconds = 3;
 
-/** The cells of one rate are a step: they are measured together. */
-const latency: Scenario<LatencyOptions, LatencySettings, LatencyPlan[], LatencyCell[], LatencyResults> = {
+/** The trials of one rate are a step: they are measured together. */
+const latency: Scenario<LatencyOptions, LatencySettings, LatencyPlan[], LatencyTrial[], LatencyResults> = {
   name: "latency",
   resolve: resolveLatencySettings,
   results: emptyResults,
   plan: latencyPlan,
-  measure: (cells, { server, settings, signal }) => measureLatencies(server, cells, settings, signal),
-  keep: ({ cells }, measured) => void cells.push(...measured),
+  measure: (trials, { server, settings, signal }) => measureLatencies(server, trials, settings, signal),
+  keep: ({ trials }, measured) => void trials.push(...measured),
   ...reporting(latencyReport),
   failed: someFailed,
   headline: ({ settings }) =>
-    `${settings.systems.join(", ")}; ${settings.seconds} s a cell, ${settings.repeat} repeat(s)`,
+    `${settings.systems.join(", ")}; ${settings.seconds} s a trial, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ systems, seconds }) => systems.length * (seconds + overheadSeconds),
-  stepText: ([cell]) =>
-    cell === undefined ? "" : `${whole(cell.messagesPerSecond)} messages/s${repeatText(cell.repeat)}`,
-  measuredText: (cells) => `p50 ${cells.map((cell) => `${cell.system} ${outcomeText(cell, p50)}`).join(", ")}`,
+  stepText: ([trial]) =>
+    trial === undefined ? "" : `${whole(trial.messagesPerSecond)} messages/s${repeatText(trial.repeat)}`,
+  measuredText: (trials) => `p50 ${trials.map((trial) => `${trial.system} ${outcomeText(trial, p50)}`).join(", ")}`,
 };
 
-const p50 = ({ latencyMs }: NonNullable<LatencyCell["figures"]>): string =>
+const p50 = ({ latencyMs }: NonNullable<LatencyTrial["figures"]>): string =>
   latencyMs === null ? "nothing arrived" : ms(latencyMs.p50);
 
 /**
@@ -118,11 +118,11 @@ export function runLatency(given: LatencyOptions, hooks: RunHooks = {}): Promise
   return runScenario(latency, given, hooks);
 }
 
-/** The cells of one rate within one repeat are measured together; who comes first changes from repeat to repeat. */
+/** The trials of one rate within one repeat are measured together; who comes first changes from repeat to repeat. */
 export function latencyPlan(settings: LatencySettings): LatencyPlan[][] {
   return Array.from({ length: settings.repeat }, (_, index) => index + 1).flatMap((repeat) =>
     settings.rates.map((messagesPerSecond) =>
-      turned(systemsOf(settings), repeat - 1).map((system) => ({ system, messagesPerSecond, repeat })),
+      rotate(systemsOf(settings), repeat - 1).map((system) => ({ system, messagesPerSecond, repeat })),
     ),
   );
 }
@@ -146,10 +146,10 @@ async function measureLatencies(
   plans: LatencyPlan[],
   settings: LatencySettings,
   signal: AbortSignal,
-): Promise<LatencyCell[]> {
+): Promise<LatencyTrial[]> {
   const { seconds, roundSeconds, warmupMessages, handlerMs } = settings;
   const rounds = Math.max(1, Math.round(seconds / roundSeconds));
-  const cells = await inTurn<LatencyPlan, Work, LatencyFigures>(
+  const trials = await inTurn<LatencyPlan, Work, LatencyFigures>(
     plans,
     {
       open: (plan) => open(server, plan, settings),
@@ -170,7 +170,7 @@ async function measureLatencies(
     },
     signal,
   );
-  return cells.map((cell) => ({ ...cell, postgres: server.version }));
+  return trials.map((trial) => ({ ...trial, postgres: server.version }));
 }
 
 async function open(
@@ -212,9 +212,9 @@ const targets: { what: string; target: Target; of: (summary: LatencySummary) => 
 const against = { system: "graphile-worker", target: atMost(0.5, ratio) };
 
 /** In the order of the tables. */
-export function latencyRows({ cells, settings }: LatencyResults): LatencyRow[] {
-  const of = (system: string, rate: number): LatencyCell[] =>
-    cells.filter((cell) => cell.system === system && cell.messagesPerSecond === rate);
+export function latencyRows({ trials, settings }: LatencyResults): LatencyRow[] {
+  const of = (system: string, rate: number): LatencyTrial[] =>
+    trials.filter((trial) => trial.system === system && trial.messagesPerSecond === rate);
   return settings.rates.flatMap((messagesPerSecond) =>
     systemsOf(settings).flatMap((name): LatencyRow[] => {
       const own = of(name, messagesPerSecond);
@@ -267,7 +267,7 @@ const graphileMeanMs = 4.3;
 const pgQueMedianMs = { best: 52, stock: 1500 };
 
 /** Another product than this one, which has a ticker to wait for. */
-const notRun = "not run";
+const skipped = "skipped";
 
 /** Beside the means and medians at the lowest rate of this run, which leaves a worker idle. */
 export function latencyPublished(rows: LatencyRow[]): Published {
@@ -289,8 +289,8 @@ export function latencyPublished(rows: LatencyRow[]): Published {
     textColumns: 1,
     rows: [
       ...line("graphile-worker, mean", ms(graphileMeanMs), "mean", "graphile-worker"),
-      ["PgQue at its best settings, median", ms(pgQueMedianMs.best), notRun],
-      ["PgQue as it comes, median", ms(pgQueMedianMs.stock), notRun],
+      ["PgQue at its best settings, median", ms(pgQueMedianMs.best), skipped],
+      ["PgQue as it comes, median", ms(pgQueMedianMs.stock), skipped],
     ],
   };
 }
@@ -319,8 +319,8 @@ function latencyReport(results: LatencyResults): ScenarioReport {
     settings: [
       "open loop: each message has a time at which it is due, fixed in advance, and its latency runs from then until its handler is called, so that a stall shows in all that were due meanwhile; HDR histograms in microseconds",
       `sender and worker are in one process, on one clock; a thread of its own says when a message is due; ${handler}`,
-      `${settings.seconds} s a cell, in rounds of about ${settings.roundSeconds} s: at each rate the systems in turn, while one has its round the others are idle; each in a process and a database, or a Redis, of its own; ${settings.repeat} repeat(s), and who comes first changes from repeat to repeat`,
-      `${settings.warmupMessages} messages before the first round do not count; every message has to arrive once, or the cell is an error`,
+      `${settings.seconds} s a trial, in rounds of about ${settings.roundSeconds} s: at each rate the systems in turn, while one has its round the others are idle; each in a process and a database, or a Redis, of its own; ${settings.repeat} repeat(s), and who comes first changes from repeat to repeat`,
+      `${settings.warmupMessages} messages before the first round do not count; every message has to arrive once, or the trial is an error`,
       `synchronous_commit ${settings.synchronousCommit} on every connection`,
     ],
   };

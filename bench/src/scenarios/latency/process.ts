@@ -1,5 +1,5 @@
 import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
-import { Metronome, nowMs } from "../../measure/metronome.ts";
+import { Ticker, nowMs } from "../../measure/ticker.ts";
 import { serve } from "../../runner/serve.ts";
 import { latencySystems, named } from "../../adapters/registry.ts";
 import type { Numbered } from "../../load/messages.ts";
@@ -17,7 +17,7 @@ export interface LatencyFigures {
 
 const latencies = new Latencies();
 const lateness = new Latencies();
-const metronome = new Metronome();
+const ticker = new Ticker();
 let messages = 0;
 let worker: OpenWorker;
 let round: Round | undefined;
@@ -37,13 +37,13 @@ const methods = {
   /** Resolves when every message has arrived; what does not count only warms up. */
   async round({ counts, ...load }: Load & { counts: boolean }): Promise<void> {
     round = new Round(load, counts ? { latencies, lateness } : null);
-    await round.run(metronome, (message) => worker.send(message));
+    await round.run(ticker, (message) => worker.send(message));
     round = undefined;
     if (counts) messages += load.messages;
   },
   async finish(): Promise<LatencyFigures> {
     await worker.stop();
-    await metronome.stop();
+    await ticker.stop();
     if (stray !== undefined) throw stray;
     return { latencyMs: latencies.summary(), latenessMs: lateness.summary(), messages };
   },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Latencies } from "../../measure/histogram.ts";
-import { nowMs, type Metronome } from "../../measure/metronome.ts";
+import { nowMs, type Ticker } from "../../measure/ticker.ts";
 import { Seen, type Numbered } from "../../load/messages.ts";
 
 /** Messages at a fixed rate, and what their handlers do. */
@@ -30,11 +30,11 @@ export class Round {
     this.#seen = new Seen(load.messages);
   }
 
-  async run(metronome: Metronome, send: (message: Numbered) => Promise<unknown>): Promise<void> {
+  async run(ticker: Ticker, send: (message: Numbered) => Promise<unknown>): Promise<void> {
     const { messages, messagesPerSecond } = this.#load;
     const everyMs = 1000 / messagesPerSecond;
     const sends: Promise<unknown>[] = [];
-    await metronome.beat({ startMs: nowMs() + leadMs, everyMs, count: messages }, (n, due) => {
+    await ticker.run({ startMs: nowMs() + leadMs, everyMs, count: messages }, (n, due) => {
       this.#measured?.lateness.record(nowMs() - due);
       sends.push(send({ n, due }));
     });

@@ -1,7 +1,7 @@
 import type { OpenWorker } from "../../adapters/adapter.ts";
 import { named, ratesSystems } from "../../adapters/registry.ts";
 import type { Numbered } from "../../load/messages.ts";
-import { Metronome, nowMs } from "../../measure/metronome.ts";
+import { Ticker, nowMs } from "../../measure/ticker.ts";
 import { serve } from "../../runner/serve.ts";
 
 /** What the process used until now. */
@@ -44,12 +44,12 @@ const methods = {
   start: (): Promise<void> => worker.start(),
   /** So many at a steady rate, whatever became of those before. */
   async pace({ messagesPerSecond, messages }: { messagesPerSecond: number; messages: number }): Promise<void> {
-    const metronome = new Metronome();
+    const ticker = new Ticker();
     const sends: Promise<void>[] = [];
-    const beats = { startMs: nowMs(), everyMs: 1000 / messagesPerSecond, count: messages };
-    await metronome.beat(beats, () => void sends.push(send()));
+    const ticks = { startMs: nowMs(), everyMs: 1000 / messagesPerSecond, count: messages };
+    await ticker.run(ticks, () => void sends.push(send()));
     await Promise.all(sends);
-    await metronome.stop();
+    await ticker.stop();
   },
   /** As fast as so many senders can, one message after the other. */
   async saturate({ seconds, senders }: { seconds: number; senders: number }): Promise<void> {

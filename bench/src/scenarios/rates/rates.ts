@@ -24,19 +24,19 @@ import { reportRows, type Column } from "../../report/table.ts";
 import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import {
   emptyResults,
-  keepCell,
-  measuredCell,
+  keepTrial,
+  measuredTrial,
   ratioOf,
   rowOf,
   someFailed,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   type SystemPlan,
   outcomeText,
   repeatText,
-  turned,
-} from "../../runner/cells.ts";
+  rotate,
+} from "../../runner/trials.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario, StepContext } from "../../runner/scenario.ts";
 import type { RatesMethods } from "./process.ts";
@@ -66,7 +66,7 @@ const ratesOption: Declared<string[]> = {
 };
 
 export const ratesOptions = {
-  durationSeconds: integerOption(["duration <seconds>", "how long messages are sent in each cell"], [1, 3600], 10, 2),
+  durationSeconds: integerOption(["duration <seconds>", "how long messages are sent in each trial"], [1, 3600], 10, 2),
   rates: ratesOption,
   workers: integersOption(["workers <numbers>", "of one process"], [1, 1000], [1, 10, 100], [1, 10]),
   systems: namesOption(["systems <names>", ""], ratesSystemNames),
@@ -79,9 +79,9 @@ export const ratesOptions = {
 export type RatesOptions = OptionsOf<typeof ratesOptions>;
 
 type RatesSettings = SettingsOf<typeof ratesOptions> & {
-  /** Of a saturated cell. */
+  /** Of a saturated trial. */
   senders: number;
-  /** Before each cell, and not counted. */
+  /** Before each trial, and not counted. */
   warmupMessages: number;
   autovacuumNaptimeSeconds: number;
 };
@@ -111,28 +111,28 @@ export interface RatesFigures {
   receives: number | null;
 }
 
-export type RatesCell = Cell<RatesPlan, RatesFigures>;
-export type RatesResults = CellResults<RatesSettings, RatesCell>;
+export type RatesTrial = Trial<RatesPlan, RatesFigures>;
+export type RatesResults = TrialResults<RatesSettings, RatesTrial>;
 
 /** A database, two processes, and the messages that warm up. */
 const overheadSeconds = 4;
 
-const rates: Scenario<RatesOptions, RatesSettings, RatesPlan, RatesCell, RatesResults> = {
+const rates: Scenario<RatesOptions, RatesSettings, RatesPlan, RatesTrial, RatesResults> = {
   name: "rates",
   resolve: resolveRatesSettings,
   results: emptyResults,
   plan: ratesPlan,
-  measure: (plan, context) => measuredCell(plan, context, () => measureRate(plan, context)),
-  keep: keepCell,
+  measure: (plan, context) => measuredTrial(plan, context, () => measureRate(plan, context)),
+  keep: keepTrial,
   ...reporting(ratesReport),
   failed: someFailed,
   headline: ({ settings }) =>
-    `${settings.systems.join(", ")}; ${settings.seconds} s a cell, ${settings.repeat} repeat(s)`,
+    `${settings.systems.join(", ")}; ${settings.seconds} s a trial, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ seconds }) => seconds + overheadSeconds,
   stepText: ({ system, workers, rate, repeat }) =>
     `${system}, ${workers} worker(s), ${rateText(rate)}${repeatText(repeat)}`,
-  measuredText: (cell) =>
-    outcomeText(cell, ({ latencyMs, ...of }) => `p50 ${latencyMs === null ? "–" : ms(latencyMs.p50)}, ${cores(of)}`),
+  measuredText: (trial) =>
+    outcomeText(trial, ({ latencyMs, ...of }) => `p50 ${latencyMs === null ? "–" : ms(latencyMs.p50)}, ${cores(of)}`),
 };
 
 const rateText = (rate: string): string => (rateWords.has(rate) ? rate : `${rate}/s`);
@@ -149,7 +149,7 @@ export function runRates(given: RatesOptions, hooks: RunHooks = {}): Promise<Run
 export function ratesPlan({ repeat, workers, rates: all, systems }: RatesSettings): RatesPlan[] {
   return Array.from({ length: repeat }, (_, n) =>
     workers.flatMap((count) =>
-      all.flatMap((rate) => turned(systems, n).map((system) => ({ system, workers: count, rate, repeat: n + 1 }))),
+      all.flatMap((rate) => rotate(systems, n).map((system) => ({ system, workers: count, rate, repeat: n + 1 }))),
     ),
   ).flat();
 }
@@ -220,11 +220,11 @@ interface RatesRow extends FiguresRow<RatesFigures>, Omit<RatesPlan, "repeat"> {
 const reference = "pgque";
 
 /** In the order of the settings. */
-export function ratesRows({ cells, settings }: RatesResults): RatesRow[] {
+export function ratesRows({ trials, settings }: RatesResults): RatesRow[] {
   return settings.workers.flatMap((workers) =>
     settings.rates.flatMap((rate) => {
-      const of = (name: string): RatesCell[] =>
-        cells.filter((cell) => cell.system === name && cell.workers === workers && cell.rate === rate);
+      const of = (name: string): RatesTrial[] =>
+        trials.filter((trial) => trial.system === name && trial.workers === workers && trial.rate === rate);
       return settings.systems.flatMap((system): RatesRow[] => {
         const row = rowOf(of(system));
         if (row === null) return [];
@@ -271,14 +271,14 @@ function ratesReport(results: RatesResults): ScenarioReport {
     ),
     table: reportRows("What workers cost at a rate", columns, rows, 3),
     more: [
-      "*p50* and *p99* are from the answer to the sender's commit until the handler begins. A handler that begins before that answer counts as a microsecond. *Server CPU* includes the sends. In a *saturated* cell the time runs until the last message is handled, and the latency is that of its backlog.",
+      "*p50* and *p99* are from the answer to the sender's commit until the handler begins. A handler that begins before that answer counts as a microsecond. *Server CPU* includes the sends. In a *saturated* trial the time runs until the last message is handled, and the latency is that of its backlog.",
     ],
     systems: systems.map((name) => described(named(ratesSystems, name))),
     settings: [
-      `senders in one process, all workers in another; handlers note the time; ${warmupMessages} messages before a cell do not count`,
-      `${seconds} s a cell: messages at times fixed in advance, or, saturated, ${senders} senders of one message after the other`,
-      `each cell in a fresh database, systems in turn, ${repeat} repeat(s); who comes first changes from repeat to repeat`,
-      "a cell counts only when every message was handled once",
+      `senders in one process, all workers in another; handlers note the time; ${warmupMessages} messages before a trial do not count`,
+      `${seconds} s a trial: messages at times fixed in advance, or, saturated, ${senders} senders of one message after the other`,
+      `each trial in a fresh database, systems in turn, ${repeat} repeat(s); who comes first changes from repeat to repeat`,
+      "a trial counts only when every message was handled once",
       `synchronous_commit ${synchronousCommit}, unless a system's line says otherwise`,
     ],
   };

@@ -10,10 +10,10 @@ import { none } from "../../horizons/none.ts";
 import { Background } from "../../load/background.ts";
 import { openLoop, withPushed } from "../../load/load.ts";
 import { payloadBytesMin } from "../../load/messages.ts";
-import { MessageBooks } from "../../load/tally.ts";
+import { DeliveryLedger } from "../../load/tally.ts";
 import type { LatencySummary } from "../../measure/histogram.ts";
 import { countDeadTuples } from "../../measure/relations.ts";
-import type { SystemPlan } from "../../runner/cells.ts";
+import type { SystemPlan } from "../../runner/trials.ts";
 import { NotRun } from "../../runner/failure.ts";
 import {
   BenchOptionError,
@@ -59,7 +59,7 @@ const intervalsOption: Declared<string[]> = {
 
 export const retentionOptions = {
   durationSeconds: integerOption(
-    ["duration <seconds>", "of a cell, which lasts at least two and a half of its intervals"],
+    ["duration <seconds>", "of a trial, which lasts at least two and a half of its intervals"],
     [1, 86_400],
     120,
     10,
@@ -93,11 +93,11 @@ export function intervalOf(name: string): FeedbackInterval | null {
   return name === "dynamic" ? "dynamic" : Number(name);
 }
 
-/** A cell that is shorter does not see its interval begin, end, and go on. */
+/** A trial that is shorter does not see its interval begin, end, and go on. */
 export const intervalsMin = 2.5;
 
-/** How long a cell lasts: as long as was asked for, and long enough for its interval. */
-export function cellSeconds(intervalName: string, { seconds }: Pick<RetentionSettings, "seconds">): number {
+/** How long a trial lasts: as long as was asked for, and long enough for its interval. */
+export function trialSeconds(intervalName: string, { seconds }: Pick<RetentionSettings, "seconds">): number {
   const interval = intervalOf(intervalName);
   const secondsMin = interval === null ? 0 : Math.ceil((firstIntervalMs(interval) * intervalsMin) / 1000);
   return Math.max(seconds, secondsMin);
@@ -155,13 +155,13 @@ export async function measureRetention(
   { server, settings, signal, note }: StepContext<RetentionSettings>,
 ): Promise<RetentionFigures> {
   const interval = intervalOf(intervalName);
-  const seconds = cellSeconds(intervalName, settings);
+  const seconds = trialSeconds(intervalName, settings);
   const system = systemNamed(name);
   const own = queueSettings(settings, seconds);
   note("set-up");
   const bench = await openWorkbench(server, system, own);
-  const books = new MessageBooks();
-  bench.load.tally.watch = books;
+  const ledger = new DeliveryLedger();
+  bench.load.tally.watch = ledger;
   let tpcb: Tpcb | null = null;
   try {
     if (!bench.pgstattuple) throw new NotRun("dead tuples cannot be counted: the extension pgstattuple is missing");
@@ -177,7 +177,7 @@ export async function measureRetention(
       const tpcbDeadTuples = (await countDeadTuples(bench.admin, tpcbSchema)).total;
       const tables = await load.counts(phase.result);
       const buffers = await buffersPerIndexScan(await bench.connect("look-ups"), settings.scale);
-      requireValid(bench, phase, books);
+      requireValid(bench, phase, ledger);
       return { ...figuresOf(phase, deadTuples), slot, tables, tpcbDeadTuples, buffersPerIndexScan: buffers };
     });
   } finally {
@@ -230,7 +230,7 @@ function beside(
 function requireValid(
   { load }: Workbench,
   { result, first, last }: PhaseMeasurement<TpcbRun>,
-  books: MessageBooks,
+  ledger: DeliveryLedger,
 ): void {
   if (result.transactions === 0) throw new Error("the load has committed nothing");
   const reason = invalidity({
@@ -239,7 +239,7 @@ function requireValid(
     transactionIds: last.transactionIds - first.transactionIds,
     paced: true,
     lateMsP99: load.lateness.summary()?.p99 ?? null,
-    mismatch: books.surplus(),
+    mismatch: ledger.surplus(),
   });
   if (reason !== null) throw new Error(reason);
 }

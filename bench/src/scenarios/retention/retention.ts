@@ -4,32 +4,25 @@ import { quotient } from "../../measure/statistics.ts";
 import { described, headed } from "../../report/document.ts";
 import { cpuMs, ms, ratio, spread, whole } from "../../report/format.ts";
 import { reportedSettings, type Spread } from "../../report/results.ts";
-import {
-  caveatsOf,
-  disturbed,
-  figureOf,
-  medians,
-  reporting,
-  type ScenarioReport,
-} from "../../report/scenario-report.ts";
+import { caveatsOf, noise, figureOf, medians, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import { reportRows, type Column } from "../../report/table.ts";
 import {
-  keepCell,
-  measuredCell,
+  keepTrial,
+  measuredTrial,
   outcomeText,
   ratioOf,
   repeatText,
   rowOf,
   someFailed,
   systemsInTurn,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
-} from "../../runner/cells.ts";
+} from "../../runner/trials.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario } from "../../runner/scenario.ts";
 import {
-  cellSeconds,
+  trialSeconds,
   intervalOf,
   intervalsMin,
   measureRetention,
@@ -41,40 +34,40 @@ import {
 } from "./measure.ts";
 import { perScale, updatedTables, type TableCounts, type UpdatedTable } from "./tables.ts";
 
-export type RetentionCell = Cell<RetentionPlan, RetentionFigures>;
-export type RetentionResults = CellResults<RetentionSettings, RetentionCell>;
+export type RetentionTrial = Trial<RetentionPlan, RetentionFigures>;
+export type RetentionResults = TrialResults<RetentionSettings, RetentionTrial>;
 
-/** Cells shorter than this say which way it goes, not how far. */
+/** Trials shorter than this say which way it goes, not how far. */
 const conclusiveSeconds = 60;
 /** A database, its tables, its connections. */
 const overheadSeconds = 2;
 const fillSecondsPerScale = 0.5;
 
-const retention: Scenario<RetentionOptions, RetentionSettings, RetentionPlan, RetentionCell, RetentionResults> = {
+const retention: Scenario<RetentionOptions, RetentionSettings, RetentionPlan, RetentionTrial, RetentionResults> = {
   name: "retention",
   resolve: resolveRetentionSettings,
   results: (head, settings, server) => ({
     ...head,
     settings: reportedSettings(settings, settings.quick || settings.seconds < conclusiveSeconds, server),
-    cells: [],
+    trials: [],
     interrupted: false,
   }),
   plan: retentionPlan,
-  measure: (plan, context) => measuredCell(plan, context, () => measureRetention(plan, context)),
-  keep: keepCell,
+  measure: (plan, context) => measuredTrial(plan, context, () => measureRetention(plan, context)),
+  keep: keepTrial,
   ...reporting(retentionReport),
   failed: someFailed,
-  headline: ({ settings }, cells) =>
-    `${cells.length} cells of ${settings.seconds} s or ${intervalsMin} intervals; ${settings.tpcbClients} clients of TPC-B, scale ${settings.scale}; ` +
+  headline: ({ settings }, trials) =>
+    `${trials.length} trials of ${settings.seconds} s or ${intervalsMin} intervals; ${settings.tpcbClients} clients of TPC-B, scale ${settings.scale}; ` +
     `beside it ${settings.rate} messages/s through ${settings.systems.join(", ")}`,
   stepSeconds(settings, plans) {
-    const measured = plans.reduce((sum, { interval }) => sum + cellSeconds(interval, settings), 0) / plans.length;
+    const measured = plans.reduce((sum, { interval }) => sum + trialSeconds(interval, settings), 0) / plans.length;
     return measured + overheadSeconds + fillSecondsPerScale * settings.scale;
   },
   stepText: ({ system, interval, repeat }) => `${system}, ${intervalText(interval)}${repeatText(repeat)}`,
-  measuredText: (cell) =>
+  measuredText: (trial) =>
     outcomeText(
-      cell,
+      trial,
       ({ transactionsPerSecond, queue }) =>
         `${whole(transactionsPerSecond)} TPS, ${whole(queue.finishedPerSecond)} messages/s finished`,
     ),
@@ -109,9 +102,9 @@ interface RetentionRow extends FiguresRow<RetentionFigures> {
 }
 
 /** In the order of the settings, systems together. */
-function retentionRows({ cells, settings }: RetentionResults): RetentionRow[] {
-  const of = (system: string, interval: string): RetentionCell[] =>
-    cells.filter((cell) => cell.system === system && cell.interval === interval);
+function retentionRows({ trials, settings }: RetentionResults): RetentionRow[] {
+  const of = (system: string, interval: string): RetentionTrial[] =>
+    trials.filter((trial) => trial.system === system && trial.interval === interval);
   return settings.systems.flatMap((system) =>
     settings.intervals.flatMap((interval): RetentionRow[] => {
       const own = of(system, interval);
@@ -222,19 +215,19 @@ const moreColumns: Column<RetentionRow>[] = [
 
 export function retentionReport(results: RetentionResults): ScenarioReport {
   const rows = retentionRows(results);
-  const { settings, machine, cells } = results;
+  const { settings, machine, trials } = results;
   const { scale, tpcbClients, seconds, rate } = settings;
   const table = (caption: string, columns: typeof identity) => reportRows(caption, columns, rows, 2);
-  const measured = cells.flatMap(({ system, interval, figures }) =>
-    figures === null ? [] : [{ name: `${system}, ${interval}`, seconds: cellSeconds(interval, settings), ...figures }],
+  const measured = trials.flatMap(({ system, interval, figures }) =>
+    figures === null ? [] : [{ name: `${system}, ${interval}`, seconds: trialSeconds(interval, settings), ...figures }],
   );
   return {
     caveats: [
       ...caveatsOf(
         results,
-        "short cells, and few.",
+        "short trials, and few.",
         "Not pgbench: the load is a Node client, and it shares the cores with the server; compare ratios, not rates.",
-        disturbed(measured, machine.cores),
+        noise(measured, machine.cores),
       ),
       publishedText,
     ],
@@ -252,8 +245,8 @@ export function retentionReport(results: RetentionResults): ScenarioReport {
       `the queue beside it: ${rate} messages a second in an open loop, one of at least ${settings.payloadBytes} bytes a send; ${settings.producers} producers, ${settings.consumers} consumers, at most ${settings.batch} a receive`,
       "the slot: a physical one whose standby reports by hot standby feedback, when an interval is over, the transaction that is the oldest open one then. The standby takes no WAL",
       `dynamic: ${dynamicMs.min} ms, doubled up to ${dynamicMs.max / 1000} s each time that no transaction id was assigned in it, ${dynamicMs.min} ms again when one was`,
-      "a cell counts only when another session saw the slot move on and be as old as its interval makes it, without one when nobody held the horizon, and when the history has a row for every transaction",
-      `each cell in a fresh database, filled, vacuumed and checkpointed; systems in turn, ${settings.repeat} repeat(s); who comes first changes from repeat to repeat`,
+      "a trial counts only when another session saw the slot move on and be as old as its interval makes it, without one when nobody held the horizon, and when the history has a row for every transaction",
+      `each trial in a fresh database, filled, vacuumed and checkpointed; systems in turn, ${settings.repeat} repeat(s); who comes first changes from repeat to repeat`,
       `synchronous_commit ${settings.synchronousCommit}, unless a system's line says otherwise`,
     ],
   };

@@ -10,7 +10,7 @@ import { saturate } from "../../load/saturate.ts";
 import { startCpuUse, serverCpu, type CpuClock } from "../../measure/processes.ts";
 import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
 import { walPosition } from "../../measure/relations.ts";
-import type { Cell } from "../../runner/cells.ts";
+import type { Trial } from "../../runner/trials.ts";
 import { inTurn } from "../../runner/in-turn.ts";
 import type { StepContext } from "../../runner/scenario.ts";
 import type { SendPlan, SendSettings } from "./plan.ts";
@@ -36,14 +36,14 @@ export interface SendFigures {
   callMs: LatencySummary | null;
 }
 
-/** Measures the cells of one load, in short rounds in turn. Throws when it is stopped. */
+/** Measures the trials of one load, in short rounds in turn. Throws when it is stopped. */
 export async function measureSends(
   plans: SendPlan[],
   { server, settings, signal }: StepContext<SendSettings>,
-): Promise<Cell<SendPlan, SendFigures>[]> {
+): Promise<Trial<SendPlan, SendFigures>[]> {
   const { seconds, roundSeconds, warmupSeconds } = settings;
   const rounds = Math.max(1, Math.round(seconds / roundSeconds));
-  const cells = await inTurn<SendPlan, SendWork, SendFigures>(
+  const trials = await inTurn<SendPlan, SendWork, SendFigures>(
     plans,
     {
       open: (plan) => openWork(server, plan, settings),
@@ -55,10 +55,10 @@ export async function measureSends(
     },
     signal,
   );
-  return cells.map((cell) => ({ ...cell, postgres: server.version }));
+  return trials.map((trial) => ({ ...trial, postgres: server.version }));
 }
 
-/** Different payloads that a cell of the group `one` sends in turn. */
+/** Different payloads that a trial of the group `one` sends in turn. */
 const payloadsInTurn = 1000;
 
 /** One sender under one load in a database of its own, and what its rounds came to. */

@@ -1,6 +1,6 @@
 import type { Group } from "../../adapters/adapter.ts";
 import { senderNames, senders } from "../../adapters/registry.ts";
-import { type SystemPlan, turned } from "../../runner/cells.ts";
+import { type SystemPlan, rotate } from "../../runner/trials.ts";
 import {
   integerOption,
   integersOption,
@@ -12,7 +12,7 @@ import {
 } from "../../runner/options.ts";
 
 export const sendOptions = {
-  durationSeconds: integerOption(["duration <seconds>", "how long each cell is measured"], [1, 3600], 2, 1),
+  durationSeconds: integerOption(["duration <seconds>", "how long each trial is measured"], [1, 3600], 2, 1),
   systems: namesOption(["systems <names>", ""], senderNames),
   payloadBytes: integersOption(["payload-bytes <bytes>", "the least of a payload's JSON"], [1, 1_048_576], [100, 1024]),
   messages: integersOption(["messages <numbers>", "in one call that sends many"], [1, 100_000], [1000, 10_000]),
@@ -40,7 +40,7 @@ export function resolveSendSettings(given: SendOptions): SendSettings {
     roundSeconds: 0.5,
     warmupSeconds: settings.quick ? 0.2 : 0.5,
     synchronousCommit: "on",
-    // a cell lasts seconds, and nothing is updated or deleted: a vacuum of one system's table would only disturb another's round
+    // a trial lasts seconds, and nothing is updated or deleted: a vacuum of one system's table would only disturb another's round
     autovacuumNaptimeSeconds: 3600,
   };
 }
@@ -58,11 +58,11 @@ export interface SendLoad {
 /** One sender under one load, before it is measured. */
 export interface SendPlan extends SendLoad, SystemPlan {}
 
-/** The cells of one load within one repeat are measured together; who comes first changes from repeat to repeat. */
+/** The trials of one load within one repeat are measured together; who comes first changes from repeat to repeat. */
 export function sendPlan(settings: SendSettings): SendPlan[][] {
   return Array.from({ length: settings.repeat }, (_, n) =>
     sendLoads(settings).map((load) =>
-      turned(sendersOf(load.group, settings), n).map((system) => ({ ...load, system, repeat: n + 1 })),
+      rotate(sendersOf(load.group, settings), n).map((system) => ({ ...load, system, repeat: n + 1 })),
     ),
   ).flat();
 }

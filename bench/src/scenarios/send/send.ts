@@ -1,14 +1,7 @@
 import type { Group, Sender } from "../../adapters/adapter.ts";
 import { reference, senderNamed } from "../../adapters/registry.ts";
 import { cpuMs, bytes, ratio, spread, whole } from "../../report/format.ts";
-import {
-  disturbed,
-  caveatsOf,
-  figureOf,
-  medians,
-  reporting,
-  type ScenarioReport,
-} from "../../report/scenario-report.ts";
+import { noise, caveatsOf, figureOf, medians, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import { described, headed, prose, type TableBlock } from "../../report/document.ts";
 import type { Spread } from "../../report/results.ts";
 import { reportRows, type Column } from "../../report/table.ts";
@@ -19,12 +12,12 @@ import {
   ratioOf,
   rowOf,
   someFailed,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   outcomeText,
   repeatText,
-} from "../../runner/cells.ts";
+} from "../../runner/trials.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario } from "../../runner/scenario.ts";
 import {
@@ -48,30 +41,30 @@ import {
   type SendSettings,
 } from "./plan.ts";
 
-export type SendCell = Cell<SendPlan, SendFigures>;
-export type SendResults = CellResults<SendSettings, SendCell>;
+export type SendTrial = Trial<SendPlan, SendFigures>;
+export type SendResults = TrialResults<SendSettings, SendTrial>;
 
-/** A database, a schema and the connections of a cell. */
+/** A database, a schema and the connections of a trial. */
 const overheadSeconds = 2;
 
-/** The cells of one load are a step: they are measured together. */
-export const send: Scenario<SendOptions, SendSettings, SendPlan[], SendCell[], SendResults> = {
+/** The trials of one load are a step: they are measured together. */
+export const send: Scenario<SendOptions, SendSettings, SendPlan[], SendTrial[], SendResults> = {
   name: "send",
   resolve: resolveSendSettings,
   results: emptyResults,
-  plan: (settings) => sendPlan(settings).filter((cells) => cells.length > 0),
+  plan: (settings) => sendPlan(settings).filter((trials) => trials.length > 0),
   measure: measureSends,
-  keep: ({ cells }, measured) => void cells.push(...measured),
+  keep: ({ trials }, measured) => void trials.push(...measured),
   ...reporting(sendReport),
   failed: someFailed,
   headline: ({ settings }) =>
-    `${settings.systems.join(", ")}; ${settings.seconds} s a cell, ${settings.repeat} repeat(s)`,
+    `${settings.systems.join(", ")}; ${settings.seconds} s a trial, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ seconds, warmupSeconds }, steps) =>
     (steps.flat().length / steps.length) * (seconds + warmupSeconds + overheadSeconds),
-  stepText: ([cell]) => (cell === undefined ? "" : `${cell.group}, ${loadText(cell)}${repeatText(cell.repeat)}`),
-  measuredText: (cells) =>
-    cells
-      .map((cell) => `${cell.system} ${outcomeText(cell, (figures) => `${whole(figures.messagesPerSecond)}/s`)}`)
+  stepText: ([trial]) => (trial === undefined ? "" : `${trial.group}, ${loadText(trial)}${repeatText(trial.repeat)}`),
+  measuredText: (trials) =>
+    trials
+      .map((trial) => `${trial.system} ${outcomeText(trial, (figures) => `${whole(figures.messagesPerSecond)}/s`)}`)
       .join(", "),
 };
 
@@ -91,9 +84,9 @@ interface SendRow extends FiguresRow<SendFigures> {
 }
 
 /** In the order of the tables. */
-export function sendRows({ cells, settings }: SendResults): SendRow[] {
+export function sendRows({ trials, settings }: SendResults): SendRow[] {
   return sendLoads(settings).flatMap((load) => {
-    const of = (name: string): SendCell[] => cells.filter((cell) => cell.system === name && sameLoad(cell, load));
+    const of = (name: string): SendTrial[] => trials.filter((trial) => trial.system === name && sameLoad(trial, load));
     return sendersOf(load.group, settings).flatMap((system): SendRow[] => {
       const row = rowOf(of(system));
       if (row === null) return [];
@@ -151,7 +144,7 @@ export function sendOutcomes(rows: SendRow[]): TargetOutcome[] {
 function outcomeOfLoads(what: string, target: Target, rows: SendRow[], references: SendRow[]): TargetOutcome {
   const none = withoutFigures(what, target, {
     errors: [...rows, ...references].flatMap(({ errors }) => errors),
-    notRun: rows.flatMap(({ notRun }) => notRun),
+    skipped: rows.flatMap(({ skipped }) => skipped),
   });
   if (none !== null) return none;
   const all = spreadOf(rows.map((row) => row.ratio?.median));
@@ -227,7 +220,7 @@ const titles: Record<Group, string> = {
 
 function sendReport(results: SendResults): ScenarioReport {
   const rows = sendRows(results);
-  const { settings, cells, machine } = results;
+  const { settings, trials, machine } = results;
   const groups = [...new Set(rows.map(({ load }) => load.group))];
   const table = (group: Group, columns: Column<SendRow>[], suffix = ""): TableBlock =>
     reportRows(
@@ -236,7 +229,7 @@ function sendReport(results: SendResults): ScenarioReport {
       rows.filter(({ load }) => load.group === group),
       identity(group).length,
     );
-  const measured = cells.flatMap(({ figures, ...load }) =>
+  const measured = trials.flatMap(({ figures, ...load }) =>
     figures === null ? [] : [{ name: `${load.system}, ${loadText(load)}`, ...figures }],
   );
   return {
@@ -246,14 +239,14 @@ function sendReport(results: SendResults): ScenarioReport {
         "short, and once.",
         "The client shares the cores with the servers: compare ratios, not rates.",
       ),
-      ...disturbed(measured, machine.cores),
+      ...noise(measured, machine.cores),
     ],
     verdicts: sendOutcomes(rows).map(outcomeLine),
     intro: medians(results).replace(/\.$/, "; targets are compared with its median."),
     table: groups.map((group) => table(group, mainColumns(group))),
     more: [
       ...groups.flatMap((group) => headed(table(group, moreColumns(group), ": more of the same"))),
-      "*Server CPU*: of all of PostgreSQL's processes, or of Redis, for a thousand messages. *Client CPU*: of the process that sends. Their sum is compared in the column of ratios of CPU, which depends less on what else the machine does. *Others' CPU*: of whatever else ran on the machine during a cell.",
+      "*Server CPU*: of all of PostgreSQL's processes, or of Redis, for a thousand messages. *Client CPU*: of the process that sends. Their sum is compared in the column of ratios of CPU, which depends less on what else the machine does. *Others' CPU*: of whatever else ran on the machine during a trial.",
     ],
     systems: groups.flatMap((group) =>
       sendersOf(group, settings).map((name) => {
@@ -263,9 +256,9 @@ function sendReport(results: SendResults): ScenarioReport {
     ),
     settings: [
       `${settings.repeat} repeat(s); under each load the systems in turn, in rounds of about ${settings.roundSeconds} s, so that what else the machine does meets all; who comes first changes from repeat to repeat`,
-      `${settings.seconds} s a cell after ${settings.warmupSeconds} s that do not count, each in a database, or a Redis, of its own; a checkpoint before each load; a closed loop of one call on each connection, driven by tinybench`,
-      "payloads are orders with their lines, made before the cell as objects: every system turns them into JSON itself",
-      "what is stored is counted after each cell; if it is not what was sent, the cell is an error. Nobody receives and nobody waits for messages",
+      `${settings.seconds} s a trial after ${settings.warmupSeconds} s that do not count, each in a database, or a Redis, of its own; a checkpoint before each load; a closed loop of one call on each connection, driven by tinybench`,
+      "payloads are orders with their lines, made before the trial as objects: every system turns them into JSON itself",
+      "what is stored is counted after each trial; if it is not what was sent, the trial is an error. Nobody receives and nobody waits for messages",
       `synchronous_commit ${settings.synchronousCommit} on every connection: a call returns when its messages are on the disk`,
     ],
   };

@@ -11,9 +11,6 @@ import { bytes, ms, whole } from "../../report/format.ts";
 
 /** One look at everything, and at what a soak is about besides. Null: could not be seen. */
 export interface SoakSample extends Sample {
-  /** Of messages received since the sample before. */
-  latencyP50Ms: number | null;
-  latencyP99Ms: number | null;
   /** Of the process of producers, consumers and the harness itself. */
   clientRssBytes: number;
   /** Of the same, when its garbage was collected; null in between. */

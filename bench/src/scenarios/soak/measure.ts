@@ -3,8 +3,8 @@ import { whileHeld } from "../../horizons/held.ts";
 import { horizonNamed, horizonNames } from "../../horizons/registry.ts";
 import { drain, openLoop, withPushed } from "../../load/load.ts";
 import { payloadBytesMin } from "../../load/messages.ts";
-import { MessageBooks } from "../../load/tally.ts";
-import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
+import { DeliveryLedger } from "../../load/tally.ts";
+import type { LatencySummary } from "../../measure/histogram.ts";
 import { ownMemory, serverMemory } from "../../measure/processes.ts";
 import { deadTuplesIn, flushStatistics } from "../../measure/relations.ts";
 import type { Sample } from "../../measure/sampler.ts";
@@ -15,12 +15,12 @@ import type { StepContext } from "../../runner/scenario.ts";
 import { runPhase, type PhaseMeasurement } from "../xmin/workbench.ts";
 import { invalidity, type Evidence } from "../xmin/results.ts";
 import { openWorkbench, type Workbench } from "../xmin/workbench.ts";
-import type { CellPlan } from "../xmin/results.ts";
+import type { TrialPlan } from "../xmin/results.ts";
 import { resolveSettings, type Settings } from "../xmin/settings.ts";
 import { driftsOf, type Drift, type SoakSample } from "./drift.ts";
 
 export const soakOptions = {
-  durationSeconds: integerOption(["duration <seconds>", "of each cell"], [1, 86_400], 1800, 30),
+  durationSeconds: integerOption(["duration <seconds>", "of each trial"], [1, 86_400], 1800, 30),
   rate: integerOption(["rate <messages/s>", "all producers together, open loop"], [1, 1_000_000], 800),
   producers: integerOption(["producers <n>", ""], [1, 100], 4),
   consumers: integerOption(["consumers <n>", ""], [1, 100], 4),
@@ -58,7 +58,7 @@ function rotationFor(quick: boolean, seconds: number): Settings["rotation"] {
   return seconds < 4 * 3600 ? { bytes: 8 * 1024 * 1024, minIntervalSeconds: 5 } : null;
 }
 
-/** The settings of a workbench for one cell. */
+/** The settings of a workbench for one trial. */
 function workbenchSettings(settings: SoakSettings): Settings {
   const { quick, seconds, rate, producers, consumers, batch, payloadBytes } = settings;
   const { sampleSeconds, rotation, synchronousCommit, autovacuumNaptimeSeconds } = settings;
@@ -101,7 +101,7 @@ const drainSecondsMax = 60;
  * taken, and stay there whatever happens. Throws when the figures cannot be used.
  */
 export async function measureSoak(
-  { system: systemName, horizon: horizonName }: CellPlan,
+  { system: systemName, horizon: horizonName }: TrialPlan,
   { server, settings, signal, note }: StepContext<SoakSettings>,
   samples: SoakSample[],
 ): Promise<SoakFigures> {
@@ -112,9 +112,9 @@ export async function measureSoak(
   note("set-up");
   const bench = await openWorkbench(server, system, own);
   try {
-    const watch = new SoakWatch();
-    bench.load.tally.watch = watch;
-    const keep = await keepingSamples(bench, watch, samples);
+    const ledger = new DeliveryLedger();
+    bench.load.tally.watch = ledger;
+    const keep = await keepingSamples(bench, samples);
     const phase = <T>(name: string, drive: (stop: AbortSignal) => Promise<T>): Promise<PhaseMeasurement<T>> =>
       runPhase(bench, own, { name, drive, onSample: async (sample) => note(noteOf(await keep(sample))) }, signal);
     await horizon.check?.(bench.site);
@@ -139,7 +139,7 @@ export async function measureSoak(
       transactionIds: inPostgres ? last.transactionIds - first.transactionIds : null,
       lateMsP99: lateMs?.p99 ?? null,
       depthAtEnd: last.depth,
-      mismatch: watch.mismatch(),
+      mismatch: ledger.mismatch(),
     });
     if (reason !== null) throw new Error(reason);
     const finished = last.dequeued - first.dequeued;
@@ -170,35 +170,21 @@ const noteOf = ({ phase, seconds, dequeued, depth, deadTuples, bytes: size, late
   `${phase}, ${clock(seconds)}, ${whole(dequeued)} finished, backlog ${whole(depth)}, ${whole(deadTuples)} dead, ` +
   `${bytes(size)}${latencyP99Ms === null ? "" : `, p99 ${ms(latencyP99Ms)}`}`;
 
-/** Books of all messages, and the latency of those since it was last taken. */
-class SoakWatch extends MessageBooks {
-  readonly recent = new Latencies();
-
-  override received(dueMs: number, latencyMs = 0): void {
-    super.received(dueMs);
-    this.recent.record(latencyMs);
-  }
-}
-
 /** At every so many samples the harness's garbage is collected, which halts it: the p99 of that window may be the worse for it, the median of windows is not. */
 const collectEvery = 6;
 
 /** Adds what only a soak looks at to each sample, and keeps it. */
 async function keepingSamples(
   { admin }: Workbench,
-  { recent }: SoakWatch,
   samples: SoakSample[],
 ): Promise<(sample: Sample) => Promise<SoakSample>> {
   const own = ownMemory();
   const server = await serverMemory(admin);
   return async (sample) => {
-    const latency = recent.take();
     const serverMemoryBytes = (await server?.bytes()) ?? null;
     const { rssBytes, heapBytes } = own(samples.length % collectEvery === 0);
     const kept = {
       ...sample,
-      latencyP50Ms: latency?.p50 ?? null,
-      latencyP99Ms: latency?.p99 ?? null,
       clientRssBytes: rssBytes,
       clientHeapBytes: heapBytes,
       serverMemoryBytes,
@@ -220,7 +206,7 @@ export interface SoakEvidence extends Omit<Evidence, "paced"> {
   seconds: number;
   /** Messages that were waiting when sending ended. */
   depthAtEnd: number;
-  /** See MessageBooks; after the queue was drained. */
+  /** See DeliveryLedger; after the queue was drained. */
   mismatch: string | null;
 }
 

@@ -1,7 +1,7 @@
 import type { SqlFiles } from "../../adapters/adapter.ts";
 import { sqlFilesOf, type SqlFileOptions } from "../../adapters/support/sql-file.ts";
 import { payloadBytesMin } from "../../load/messages.ts";
-import { type SystemPlan, turned } from "../../runner/cells.ts";
+import { type SystemPlan, rotate } from "../../runner/trials.ts";
 import {
   integerOption,
   integersOption,
@@ -21,7 +21,7 @@ export const throughputSystemNames = ["pgque", "skip-locked", "skip-locked-delet
 
 export const throughputOptions = {
   /** A receive ends with its backlog if that comes first. */
-  durationSeconds: integerOption(["duration <seconds>", "the most each cell is measured"], [1, 3600], 10, 2),
+  durationSeconds: integerOption(["duration <seconds>", "the most each trial is measured"], [1, 3600], 10, 2),
   /** Batches are sent and received on one connection. */
   clients: integerOption(["clients <n>", "who send one message a transaction"], [1, 100], 16),
   /** At most 100000, Pgque's own limit. */
@@ -78,7 +78,7 @@ export interface ThroughputPlan extends ThroughputLoad, SystemPlan {}
 
 /** The client has a whole call in memory, and so has the server. */
 const callBytesMax = 64 * 1024 * 1024;
-/** On disk it is more, and it is sent anew for every cell. */
+/** On disk it is more, and it is sent anew for every trial. */
 const backlogBytesMax = 512 * 1024 * 1024;
 
 type Sizes = Pick<ThroughputSettings, "payloadBytes" | "clients" | "batch" | "messages">;
@@ -107,7 +107,7 @@ function wholeCalls(messages: number, perCall: number): number {
 export function throughputPlan(settings: ThroughputSettings): ThroughputPlan[] {
   return Array.from({ length: settings.repeat }, (_, n) =>
     throughputLoads(settings).flatMap((load) =>
-      turned(settings.systems, n).map((system) => ({ system, repeat: n + 1, ...load })),
+      rotate(settings.systems, n).map((system) => ({ system, repeat: n + 1, ...load })),
     ),
   ).flat();
 }

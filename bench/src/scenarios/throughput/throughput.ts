@@ -6,17 +6,17 @@ import { reportRows, type Column } from "../../report/table.ts";
 import { caveatsOf, figureOf, reporting, type ScenarioReport } from "../../report/scenario-report.ts";
 import {
   emptyResults,
-  keepCell,
-  measuredCell,
+  keepTrial,
+  measuredTrial,
   ratioOf,
   rowOf,
   someFailed,
-  type Cell,
-  type CellResults,
+  type Trial,
+  type TrialResults,
   type FiguresRow,
   outcomeText,
   repeatText,
-} from "../../runner/cells.ts";
+} from "../../runner/trials.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario } from "../../runner/scenario.ts";
 import { measureThroughput, type ThroughputFigures } from "./measure.ts";
@@ -30,35 +30,35 @@ import {
   type ThroughputSettings,
 } from "./plan.ts";
 
-export type ThroughputCell = Cell<ThroughputPlan, ThroughputFigures>;
-export type ThroughputResults = CellResults<Omit<ThroughputSettings, "sqlFiles">, ThroughputCell>;
+export type ThroughputTrial = Trial<ThroughputPlan, ThroughputFigures>;
+export type ThroughputResults = TrialResults<Omit<ThroughputSettings, "sqlFiles">, ThroughputTrial>;
 
-/** A guess that the first cells correct. */
+/** A guess that the first trials correct. */
 const overheadSeconds = 3;
-/** How fast the backlog of a cell is sent, on average over all cells: sends have none. */
+/** How fast the backlog of a trial is sent, on average over all trials: sends have none. */
 const backlogPerSecond = 50_000;
 
 export const throughput: Scenario<
   ThroughputOptions,
   ThroughputSettings,
   ThroughputPlan,
-  ThroughputCell,
+  ThroughputTrial,
   ThroughputResults
 > = {
   name: "throughput",
   resolve: resolveThroughputSettings,
   results: (head, { sqlFiles: _files, ...settings }, server) => emptyResults(head, settings, server),
   plan: throughputPlan,
-  measure: (plan, context) => measuredCell(plan, context, () => measureThroughput(plan, context)),
-  keep: keepCell,
+  measure: (plan, context) => measuredTrial(plan, context, () => measureThroughput(plan, context)),
+  keep: keepTrial,
   ...reporting(throughputReport),
   failed: someFailed,
   headline: ({ settings }) =>
-    `${settings.systems.join(", ")}; sends and receives of ${settings.payloadBytes.map(bytes).join(", ")}, ${settings.seconds} s a cell, ${settings.repeat} repeat(s)`,
+    `${settings.systems.join(", ")}; sends and receives of ${settings.payloadBytes.map(bytes).join(", ")}, ${settings.seconds} s a trial, ${settings.repeat} repeat(s)`,
   stepSeconds: ({ seconds, warmupSeconds, messages }) =>
     seconds + warmupSeconds + messages / backlogPerSecond + overheadSeconds,
   stepText: (plan) => `${plan.system}, ${loadText(plan)}, ${bytes(plan.payloadBytes)}${repeatText(plan.repeat)}`,
-  measuredText: (cell) => outcomeText(cell, ({ messagesPerSecond }) => `${whole(messagesPerSecond)} messages/s`),
+  measuredText: (trial) => outcomeText(trial, ({ messagesPerSecond }) => `${whole(messagesPerSecond)} messages/s`),
 };
 
 /** Sends, and receives, as fast as it goes, each on its own, as often as asked. See runScenario. */
@@ -83,9 +83,10 @@ interface ThroughputRow extends FiguresRow<ThroughputFigures> {
 const reference = "pgque";
 
 /** Loads in the order in which they are run, and in each the systems in the order of the settings. */
-export function throughputRows({ cells, settings }: ThroughputResults): ThroughputRow[] {
+export function throughputRows({ trials, settings }: ThroughputResults): ThroughputRow[] {
   return throughputLoads(settings).flatMap((load) => {
-    const of = (name: string): ThroughputCell[] => cells.filter((cell) => cell.system === name && sameLoad(cell, load));
+    const of = (name: string): ThroughputTrial[] =>
+      trials.filter((trial) => trial.system === name && sameLoad(trial, load));
     return settings.systems.flatMap((system): ThroughputRow[] => {
       const row = rowOf(of(system));
       if (row === null) return [];
@@ -156,7 +157,7 @@ function throughputReport(results: ThroughputResults): ScenarioReport {
     caveats: [
       ...caveatsOf(
         results,
-        "short cells, smaller batches, and once.",
+        "short trials, smaller batches, and once.",
         "The client shares the cores with the server: compare ratios, not rates.",
       ),
       publishedNote,
@@ -167,14 +168,14 @@ function throughputReport(results: ThroughputResults): ScenarioReport {
     ],
     systems: [...new Set(rows.map(({ system }) => system))].map((name) => described(systemNamed(name))),
     settings: [
-      `closed loop: each client calls again as soon as its last call has returned; ${settings.seconds} s a cell, a receive until its backlog is gone if that is sooner`,
+      `closed loop: each client calls again as soon as its last call has returned; ${settings.seconds} s a trial, a receive until its backlog is gone if that is sooner`,
       `a send is warmed up for ${settings.warmupSeconds} s, which does not count; a receive by one call; VACUUM and ANALYZE after the set-up and after a backlog; on an embedded server a checkpoint after the set-up, and none from then on`,
       ...backlogs,
       `calls of ${whole(settings.batch)} messages, fewer where their payloads would be more than 64 MiB, which client and server have in memory; 100,000 is the most that one receive of Pgque returns. Batches are sent, and received, on one connection`,
       "payloads are JSON of random characters, which PostgreSQL does not compress: rows above about 2 kB go to TOAST; they are made before the clock runs",
       "what goes on beside the load is what an operator would have scheduled for the system",
-      "a cell counts only when at least as many rows are stored as messages were sent, and no more were finished than were sent",
-      `each cell in a fresh database, systems in turn, ${settings.repeat} repeat(s); who comes first changes from repeat to repeat`,
+      "a trial counts only when at least as many rows are stored as messages were sent, and no more were finished than were sent",
+      `each trial in a fresh database, systems in turn, ${settings.repeat} repeat(s); who comes first changes from repeat to repeat`,
       `synchronous_commit ${settings.synchronousCommit}, unless a system's line says otherwise; published with off`,
     ],
   };

@@ -1,6 +1,6 @@
 import { heading, list, paragraph, type Block } from "../../report/document.ts";
 import { plainTable, tableOf, type Column } from "../../report/table.ts";
-import type { Results, CellResult } from "./results.ts";
+import type { Results, TrialResult } from "./results.ts";
 import { comparedFigures, type FigureColumn, rowsOf, spreadIn, type Row } from "./columns.ts";
 import { notMeasured, ratio, spread } from "../../report/format.ts";
 import { readFile } from "node:fs/promises";
@@ -23,7 +23,7 @@ const title = "Against the baseline";
 /** For the reports. */
 export function baselineSection(results: Results, earlier: Results): Block[] {
   const baseline = likeWithLike(results, earlier);
-  if (baseline.cells.length === 0) return [heading(title), ...paragraph(nothingToCompare(results))];
+  if (baseline.trials.length === 0) return [heading(title), ...paragraph(nothingToCompare(results))];
   return [
     heading(title),
     ...paragraph(introduction(baseline)),
@@ -35,7 +35,7 @@ export function baselineSection(results: Results, earlier: Results): Block[] {
 /** For a terminal. */
 export function baselineTable(results: Results, earlier: Results): string {
   const baseline = likeWithLike(results, earlier);
-  if (baseline.cells.length === 0) return nothingToCompare(results);
+  if (baseline.trials.length === 0) return nothingToCompare(results);
   const heads = columns.map(({ head }) => head);
   const table = plainTable(heads, textColumns);
   let before: Compared | undefined;
@@ -48,21 +48,21 @@ export function baselineTable(results: Results, earlier: Results): string {
   return [introduction(baseline), table.toString(), ...differences(results, baseline)].join("\n");
 }
 
-const nothingToCompare = ({ cells }: Results): string =>
-  `The baseline has no cells of PostgreSQL ${[...new Set(cells.map(majorOf))].join(", ")} to compare these with.`;
+const nothingToCompare = ({ trials }: Results): string =>
+  `The baseline has no trials of PostgreSQL ${[...new Set(trials.map(majorOf))].join(", ")} to compare these with.`;
 
 const introduction = ({ startedAt }: Results): string =>
   `The baseline is the run of ${startedAt.slice(0, 16).replace("T", " ")} UTC. A ratio is that of the medians.`;
 
 /**
- * What of a baseline this run's cells, which are of one server, can be compared with: its cells of the same major. A run of one major is compared with a
- * baseline of one other too: that they differ is told. Without cells: there is nothing to compare with.
+ * What of a baseline this run's trials, which are of one server, can be compared with: its trials of the same major. A run of one major is compared with a
+ * baseline of one other too: that they differ is told. Without trials: there is nothing to compare with.
  */
-export function likeWithLike({ cells, majors }: Pick<Results, "cells" | "majors">, baseline: Results): Results {
-  const own = new Set(cells.map(majorOf));
-  const same = baseline.cells.filter((cell) => own.has(majorOf(cell)));
-  const several = majors !== undefined || new Set(baseline.cells.map(majorOf)).size > 1;
-  return same.length === 0 && !several ? baseline : { ...baseline, cells: same };
+export function likeWithLike({ trials, majors }: Pick<Results, "trials" | "majors">, baseline: Results): Results {
+  const own = new Set(trials.map(majorOf));
+  const same = baseline.trials.filter((trial) => own.has(majorOf(trial)));
+  const several = majors !== undefined || new Set(baseline.trials.map(majorOf)).size > 1;
+  return same.length === 0 && !several ? baseline : { ...baseline, trials: same };
 }
 
 /** 17 of "17.10", and "19beta1" is of 19. */
@@ -91,10 +91,10 @@ export function compared(results: Results, baseline: Results): Compared[] {
 
 /** What a reader should know before comparing: this is not the baseline's machine, server or number of repeats. */
 export function differences(results: Results, baseline: Results): string[] {
-  const about = ({ machine, cells, settings }: Results): [string, string][] => [
+  const about = ({ machine, trials, settings }: Results): [string, string][] => [
     ["machine", `${machine.cpu}, ${machine.cores} cores`],
     ["Node.js", machine.node],
-    ["PostgreSQL", [...new Set(cells.map(({ postgres }) => postgres))].join(", ")],
+    ["PostgreSQL", [...new Set(trials.map(({ postgres }) => postgres))].join(", ")],
     ["repeats", String(settings.repeat)],
     ...Object.entries(settings.server),
   ];
@@ -146,22 +146,22 @@ export async function readBaseline(file: string, scenario: string, settings: Set
   if (earlier.scenario !== scenario) {
     throw refuse(`a results.json of the scenario ${scenario}`, `one of the scenario ${String(earlier.scenario)}`);
   }
-  if (!Array.isArray(earlier.cells) || typeof earlier.settings !== "object") {
-    throw refuse("a results.json with settings and cells", "one without");
+  if (!Array.isArray(earlier.trials) || typeof earlier.settings !== "object") {
+    throw refuse("a results.json with settings and trials", "one without");
   }
   const there: Partial<Settings> = earlier.settings;
   const different = Object.entries(decisive).flatMap(([option, of]) =>
     of(there) === of(settings) ? [] : [`${option} ${String(of(there))} (this run: ${String(of(settings))})`],
   );
   if (different.length > 0) throw refuse("a run with the same settings as this one", different.join(", "));
-  const common = earlier.cells.some(
+  const common = earlier.trials.some(
     ({ system, horizon }) => settings.systems.includes(system) && settings.horizons.includes(horizon),
   );
   if (!common) {
     const wanted = `${settings.systems.join(", ")} under ${settings.horizons.join(", ")}`;
-    throw refuse(`a run with at least one cell of ${wanted}`, "one without");
+    throw refuse(`a run with at least one trial of ${wanted}`, "one without");
   }
-  return { ...(earlier as Results), cells: earlier.cells.map(ofToday) };
+  return { ...(earlier as Results), trials: earlier.trials.map(ofToday) };
 }
 
 async function parsed(file: string): Promise<Partial<Results>> {
@@ -175,12 +175,12 @@ async function parsed(file: string): Promise<Partial<Results>> {
   }
 }
 
-const notRunBecause = "not run, because ";
+const skippedBecause = "skipped, because ";
 
-/** Before there was the field `notRun` its reason was an error that began so. */
-function ofToday(cell: CellResult): CellResult {
-  const { error, notRun } = cell;
-  if (notRun !== undefined) return cell;
-  const reason = error?.startsWith(notRunBecause) ? error.slice(notRunBecause.length) : null;
-  return { ...cell, notRun: reason, error: reason === null ? error : null };
+/** Before there was the field `skipped` its reason was an error that began so. */
+function ofToday(trial: TrialResult): TrialResult {
+  const { error, skipped } = trial;
+  if (skipped !== undefined) return trial;
+  const reason = error?.startsWith(skippedBecause) ? error.slice(skippedBecause.length) : null;
+  return { ...trial, skipped: reason, error: reason === null ? error : null };
 }

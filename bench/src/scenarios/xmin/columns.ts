@@ -2,24 +2,24 @@ import { bytes, micros, ms, notMeasured, ratio, spread, whole } from "../../repo
 import type { Spread } from "../../report/results.ts";
 import type { Column, MeasuredRow } from "../../report/table.ts";
 import { spreadOf } from "../../measure/statistics.ts";
-import { ratioOf } from "../../runner/cells.ts";
-import { hasFigures, type CellResult, type Results } from "./results.ts";
+import { ratioOf } from "../../runner/trials.ts";
+import { hasFigures, type TrialResult, type Results } from "./results.ts";
 
 /** All repeats of one system under one horizon. */
 export interface Row extends MeasuredRow {
   system: string;
   horizon: string;
   /** Only those with figures. */
-  measured: CellResult[];
+  measured: TrialResult[];
   /** Finished messages a second, held over `none` of the same repeat; null for `none` itself. */
   heldToNone: Spread | null;
 }
 
 /** Systems together, in the order of the settings. */
-export function rowsOf({ cells, settings }: Results): Row[] {
-  const of = (system: string, horizon: string): CellResult[] =>
-    cells.filter((cell) => cell.system === system && cell.horizon === horizon);
-  const compared = (of: CellResult[]) => of.map((figures) => ({ repeat: figures.repeat, figures }));
+export function rowsOf({ trials, settings }: Results): Row[] {
+  const of = (system: string, horizon: string): TrialResult[] =>
+    trials.filter((trial) => trial.system === system && trial.horizon === horizon);
+  const compared = (of: TrialResult[]) => of.map((figures) => ({ repeat: figures.repeat, figures }));
   return settings.systems.flatMap((system) =>
     settings.horizons.flatMap((horizon): Row[] => {
       const own = of(system, horizon);
@@ -29,7 +29,7 @@ export function rowsOf({ cells, settings }: Results): Row[] {
         horizon,
         measured: own.filter(hasFigures),
         errors: own.flatMap(({ error }) => error ?? []),
-        notRun: own.flatMap(({ notRun }) => notRun ?? []),
+        skipped: own.flatMap(({ skipped }) => skipped ?? []),
         heldToNone: ratioOf(compared(own), compared(none), ({ dequeuedPerSecond }) => dequeuedPerSecond),
       };
       return own.length === 0 ? [] : [row];
@@ -42,9 +42,9 @@ export function spreadIn({ measured }: Row, pick: FigureColumn["pick"]): Spread 
   return spreadOf(measured.map(pick));
 }
 
-/** A column that shows one figure of a cell, and how it is read and written. */
+/** A column that shows one figure of a trial, and how it is read and written. */
 export interface FigureColumn extends Column<Row> {
-  pick: (cell: CellResult) => number | null | undefined;
+  pick: (trial: TrialResult) => number | null | undefined;
   format: (value: number) => string;
 }
 
@@ -67,12 +67,12 @@ const identity: Column<Row>[] = [
 /** Of all columns: system and horizon. */
 export const textColumns = identity.length;
 
-const finished = figure("finished per second", (cell) => cell.dequeuedPerSecond, whole);
-const dead = figure("dead tuples", (cell) => cell.deadTuples, whole);
-const onDisk = figure("on disk", (cell) => cell.bytes, bytes);
-const latencyP99 = figure("latency p99", (cell) => cell.latencyMs?.p99, ms);
-const cpuPerMessage = figure("CPU per message", (cell) => cell.details?.serverCpuMicrosPerMessage, micros);
-const bystanderP99 = figure("bystander p99", (cell) => cell.bystanderMs?.p99, ms);
+const finished = figure("finished per second", (trial) => trial.dequeuedPerSecond, whole);
+const dead = figure("dead tuples", (trial) => trial.deadTuples, whole);
+const onDisk = figure("on disk", (trial) => trial.bytes, bytes);
+const latencyP99 = figure("latency p99", (trial) => trial.latencyMs?.p99, ms);
+const cpuPerMessage = figure("CPU per message", (trial) => trial.details?.serverCpuMicrosPerMessage, micros);
+const bystanderP99 = figure("bystander p99", (trial) => trial.bystanderMs?.p99, ms);
 
 /** What a run is compared by with an earlier one. */
 export const comparedFigures: FigureColumn[] = [finished, dead, onDisk, latencyP99, bystanderP99, cpuPerMessage];
@@ -84,7 +84,7 @@ export const mainColumns: Column<Row>[] = [
   { head: "held / none", cell: (row) => (row.horizon === "none" ? "" : spread(row.heldToNone, ratio)) },
   dead,
   onDisk,
-  figure("given back", (cell) => cell.bytesReclaimed, bytes),
+  figure("given back", (trial) => trial.bytesReclaimed, bytes),
   latencyP99,
   cpuPerMessage,
 ];
@@ -92,43 +92,43 @@ export const mainColumns: Column<Row>[] = [
 /** What else was measured; in the reports only. */
 export const moreColumns: Column<Row>[] = [
   ...identity,
-  figure("sent/s", (cell) => cell.enqueuedPerSecond, whole),
-  figure("finished/s, clean phase", (cell) => cell.details?.clean.dequeuedPerSecond, whole),
-  figure("backlog at most", (cell) => cell.depthMax, whole),
+  figure("sent/s", (trial) => trial.enqueuedPerSecond, whole),
+  figure("finished/s, clean phase", (trial) => trial.details?.clean.dequeuedPerSecond, whole),
+  figure("backlog at most", (trial) => trial.depthMax, whole),
   { head: "drained in", cell: drained },
-  figure("latency p50", (cell) => cell.latencyMs?.p50, ms),
-  figure("bystander p50", (cell) => cell.bystanderMs?.p50, ms),
+  figure("latency p50", (trial) => trial.latencyMs?.p50, ms),
+  figure("bystander p50", (trial) => trial.bystanderMs?.p50, ms),
   bystanderP99,
-  figure("WAL/message", (cell) => cell.walBytesPerMessage, perMessage),
-  figure("xids/message", (cell) => cell.details?.transactionIdsPerMessage, ratio),
-  figure("rotations", (cell) => cell.rotations, whole),
-  figure("autovacuums", (cell) => cell.details?.autovacuums, whole),
-  figure("updates", (cell) => cell.details?.tuplesUpdated, whole),
-  figure("deletes", (cell) => cell.details?.tuplesDeleted, whole),
-  figure("dead catalog rows", (cell) => cell.details?.catalogDeadTuples.after, whole),
-  figure("server CPU", (cell) => cell.details?.serverCpuSeconds, seconds),
-  figure("others' CPU", (cell) => cell.details?.otherCpuSeconds, seconds),
-  figure("harness busy", (cell) => cell.details?.harness.busy, percent),
-  figure("harness late p99", (cell) => cell.details?.harness.lateMs?.p99, ms),
+  figure("WAL/message", (trial) => trial.walBytesPerMessage, perMessage),
+  figure("xids/message", (trial) => trial.details?.transactionIdsPerMessage, ratio),
+  figure("rotations", (trial) => trial.rotations, whole),
+  figure("autovacuums", (trial) => trial.details?.autovacuums, whole),
+  figure("updates", (trial) => trial.details?.tuplesUpdated, whole),
+  figure("deletes", (trial) => trial.details?.tuplesDeleted, whole),
+  figure("dead catalog rows", (trial) => trial.details?.catalogDeadTuples.after, whole),
+  figure("server CPU", (trial) => trial.details?.serverCpuSeconds, seconds),
+  figure("others' CPU", (trial) => trial.details?.otherCpuSeconds, seconds),
+  figure("harness busy", (trial) => trial.details?.harness.busy, percent),
+  figure("harness late p99", (trial) => trial.details?.harness.lateMs?.p99, ms),
 ];
 
 /** What was seen of a holder; those that no row has are left out. */
 export const heldColumns: (Column<Row> | FigureColumn)[] = [
   ...identity,
-  figure("age", (cell) => cell.details?.horizon?.xminAge, whole),
-  figure("catalogs' age", (cell) => cell.details?.horizon?.catalogXminAge, whole),
-  figure("dead catalog rows before", (cell) => cell.details?.catalogDeadTuples.before, whole),
-  figure("after", (cell) => cell.details?.catalogDeadTuples.after, whole),
-  figure("retained WAL", (cell) => cell.details?.horizon?.retainedWalBytes, bytes),
-  figure("kept", (cell) => cell.details?.horizon?.messagesKept, whole),
-  figure("tables locked", (cell) => cell.details?.horizon?.tablesLocked, whole),
-  figure("steps", (cell) => cell.details?.horizon?.steps?.count, whole),
+  figure("age", (trial) => trial.details?.horizon?.xminAge, whole),
+  figure("catalogs' age", (trial) => trial.details?.horizon?.catalogXminAge, whole),
+  figure("dead catalog rows before", (trial) => trial.details?.catalogDeadTuples.before, whole),
+  figure("after", (trial) => trial.details?.catalogDeadTuples.after, whole),
+  figure("retained WAL", (trial) => trial.details?.horizon?.retainedWalBytes, bytes),
+  figure("kept", (trial) => trial.details?.horizon?.messagesKept, whole),
+  figure("tables locked", (trial) => trial.details?.horizon?.tablesLocked, whole),
+  figure("steps", (trial) => trial.details?.horizon?.steps?.count, whole),
 ];
 
 function drained(row: Row): string {
   if (row.measured.length === 0) return notMeasured;
   const undrained = row.measured.filter(({ drainSeconds }) => drainSeconds === null);
-  if (undrained.length === 0) return figure("", (cell) => cell.drainSeconds, seconds).cell(row);
+  if (undrained.length === 0) return figure("", (trial) => trial.drainSeconds, seconds).cell(row);
   const left = Math.max(...undrained.map(({ details }) => details?.backlogAfterRecovery ?? 0));
   return `not in time, ${whole(left)} left`;
 }

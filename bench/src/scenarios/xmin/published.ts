@@ -6,7 +6,7 @@ import type { Results } from "./results.ts";
 /** The load of the published table: messages a second, of all producers together. */
 const publishedRate = 800;
 
-/** Held for three minutes a cell on PostgreSQL 17, by four producers and four consumers; of PgQue the tables of events alone were counted. */
+/** Held for three minutes a trial on PostgreSQL 17, by four producers and four consumers; of PgQue the tables of events alone were counted. */
 const published = [
   { horizon: "none", system: "skip-locked", rate: 797, dead: 6397, mebibytes: 1, bystanderMs: 1.35 },
   { horizon: "none", system: "pgq-universal", rate: 792, dead: 0, mebibytes: 13.4, bystanderMs: 1.5 },
@@ -18,13 +18,13 @@ const published = [
 type Pair = [theirs: (of: (typeof published)[number]) => number, ours: FigureColumn["pick"], format: typeof whole];
 
 const pairs: Record<string, Pair> = {
-  "finished/s": [({ rate }) => rate, (cell) => cell.dequeuedPerSecond, whole],
-  "dead tuples": [({ dead }) => dead, (cell) => cell.deadTuples, whole],
-  "on disk": [({ mebibytes }) => mebibytes * 2 ** 20, (cell) => cell.bytes, bytes],
-  "bystander mean": [({ bystanderMs }) => bystanderMs, (cell) => cell.bystanderMs?.mean, ms],
+  "finished/s": [({ rate }) => rate, (trial) => trial.dequeuedPerSecond, whole],
+  "dead tuples": [({ dead }) => dead, (trial) => trial.deadTuples, whole],
+  "on disk": [({ mebibytes }) => mebibytes * 2 ** 20, (trial) => trial.bytes, bytes],
+  "bystander mean": [({ bystanderMs }) => bystanderMs, (trial) => trial.bystanderMs?.mean, ms],
 };
 
-/** The cells of this run that have a published counterpart. */
+/** The trials of this run that have a published counterpart. */
 export function xminPublished(results: Results): Published {
   const measured = rowsOf(results);
   const comparable = results.settings.mode === "paced" && results.settings.rate === publishedRate;
@@ -39,7 +39,7 @@ export function xminPublished(results: Results): Published {
   });
   return {
     source:
-      "*Published*: the benchmark of PgQue's repository (NikolayS/PgQue #80) at the same rate, with four producers and four consumers, three minutes a cell, " +
+      "*Published*: the benchmark of PgQue's repository (NikolayS/PgQue #80) at the same rate, with four producers and four consumers, three minutes a trial, " +
       "PostgreSQL 17, on a machine of theirs; of PgQue (`pgq-universal`) only the tables of events were counted. Its SKIP LOCKED script deletes one row at a time, as `skip-locked-rows` does. *Here*: this run, on the machine below, all tables counted. " +
       "What one machine does says nothing of the other: compare how far the rows of one column are apart.",
     heads: ["system", "horizon held by", ...Object.keys(pairs).flatMap((head) => [`${head}, published`, "here"])],

@@ -1,11 +1,11 @@
 import type { Proof } from "../../horizons/horizon.ts";
 import type { Sample } from "../../measure/sampler.ts";
 import type { ReportedSettings, ResultsHead } from "../../report/results.ts";
-import type { Measured } from "./cell.ts";
+import type { Measured } from "./trial.ts";
 import type { Settings } from "./settings.ts";
 
-/** One cell of the matrix, before it is run. */
-export interface CellPlan {
+/** One trial of the matrix, before it is run. */
+export interface TrialPlan {
   system: string;
   horizon: string;
   /** From 1. */
@@ -52,22 +52,22 @@ const readings = {
 type Readings = typeof readings;
 
 /** Null: not measured. */
-type CellFigures = { [Name in keyof Readings]: ReturnType<Readings[Name]> | null };
+type TrialFigures = { [Name in keyof Readings]: ReturnType<Readings[Name]> | null };
 
 /** One system under one horizon, once. */
-export interface CellResult extends CellPlan, Omit<CellFigures, "details"> {
+export interface TrialResult extends TrialPlan, Omit<TrialFigures, "details"> {
   /** Of the server, as in "17.10". */
   postgres: string;
   /** Why it was not run: this server, this system or this machine cannot have it. Absent in files of before there was the field. */
-  notRun?: string | null;
-  /** Why there are no figures though it was run; in files of before there was the field `notRun` also why it was not. */
+  skipped?: string | null;
+  /** Why there are no figures though it was run; in files of before there was the field `skipped` also why it was not. */
   error: string | null;
   /** Null when there are no figures. */
-  details: CellDetails | null;
+  details: TrialDetails | null;
 }
 
 /** What a reader may want to know besides; other programs should not rely on it. */
-export type CellDetails = Omit<ReturnType<typeof detailsOf>, "unsent" | "horizon"> & {
+export type TrialDetails = Omit<ReturnType<typeof detailsOf>, "unsent" | "horizon"> & {
   /** Were due and never sent, because the sends before them took until the phase was over. Not there in results of before it was counted. */
   unsent?: number;
   /** What was seen of the holder at the end, which is more than the age of some. Absent in files of before it was kept. */
@@ -121,34 +121,34 @@ function detailsOf(measured: Measured) {
   };
 }
 
-const mapReadings = (read: (reading: (measured: Measured) => unknown) => unknown): CellFigures =>
-  Object.fromEntries(Object.entries(readings).map(([name, reading]) => [name, read(reading)])) as CellFigures;
+const mapReadings = (read: (reading: (measured: Measured) => unknown) => unknown): TrialFigures =>
+  Object.fromEntries(Object.entries(readings).map(([name, reading]) => [name, read(reading)])) as TrialFigures;
 
-/** Of a valid cell. */
+/** Of a valid trial. */
 export const figures = (measured: Measured) => ({
   ...mapReadings((reading) => reading(measured)),
-  notRun: null,
+  skipped: null,
   error: null,
 });
 
-/** A cell without figures: a reason is never shown as a number. */
-export const cellWithout = (
-  cell: CellPlan & { postgres: string },
-  reason: { notRun: string | null; error: string | null },
-): CellResult => ({ ...cell, ...mapReadings(() => null), ...reason });
+/** A trial without figures: a reason is never shown as a number. */
+export const trialWithout = (
+  trial: TrialPlan & { postgres: string },
+  reason: { skipped: string | null; error: string | null },
+): TrialResult => ({ ...trial, ...mapReadings(() => null), ...reason });
 
-/** Whether a cell has figures; one that was not run or failed has none. */
-export const hasFigures = ({ notRun, error }: CellResult): boolean => (notRun ?? error) === null;
+/** Whether a trial has figures; one that was not run or failed has none. */
+export const hasFigures = ({ skipped, error }: TrialResult): boolean => (skipped ?? error) === null;
 
 export interface Results extends ResultsHead {
   settings: ReportedSettings<Settings>;
-  cells: CellResult[];
-  /** True when it was stopped before all cells were run. */
+  trials: TrialResult[];
+  /** True when it was stopped before all trials were run. */
   interrupted: boolean;
 }
 
-/** The samples of one cell, for samples.csv. */
-export interface CellSamples extends CellPlan {
+/** The samples of one trial, for samples.csv. */
+export interface TrialSamples extends TrialPlan {
   /** Of the server, as in "17.10". */
   postgres: string;
   samples: Sample[];
@@ -157,7 +157,7 @@ export interface CellSamples extends CellPlan {
 /** A timer that wakes this late makes the harness, not the server, the one that is measured. */
 const lateMsMax = 50;
 
-/** What tells whether a cell's figures can be used. */
+/** What tells whether a trial's figures can be used. */
 export interface Evidence {
   enqueued: number;
   dequeued: number;
@@ -166,11 +166,11 @@ export interface Evidence {
   paced: boolean;
   /** How late the harness itself was in the latest 1 % of its sends; null when it had no times to keep. */
   lateMsP99: number | null;
-  /** See MessageBooks. */
+  /** See DeliveryLedger. */
   mismatch: string | null;
 }
 
-/** Why a cell's figures cannot be used; null when they can. */
+/** Why a trial's figures cannot be used; null when they can. */
 export function invalidity(evidence: Evidence): string | null {
   const { enqueued, dequeued, transactionIds, paced, lateMsP99, mismatch } = evidence;
   if (dequeued > enqueued) return `invalid: ${dequeued} messages finished, but only ${enqueued} sent`;

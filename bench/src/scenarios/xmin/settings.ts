@@ -6,7 +6,7 @@ import { integerOption, namesOption, repeatOption, settingsOf, type OptionsOf } 
 
 export const xminOptions = {
   durationSeconds: integerOption(
-    ["duration <seconds>", "how long the horizon is held in each cell"],
+    ["duration <seconds>", "how long the horizon is held in each trial"],
     [1, 86_400],
     180,
     15,
@@ -57,14 +57,14 @@ export function resolveSettings(given: BenchOptions) {
   };
 }
 
-/** A cell should see several rotations: at its defaults (null), 64 MiB, Pgque would not rotate in a short one. */
+/** A trial should see several rotations: at its defaults (null), 64 MiB, Pgque would not rotate in a short one. */
 function rotationFor(quick: boolean, heldSeconds: number): { bytes: number; minIntervalSeconds: number } | null {
   if (quick) return { bytes: 4 * 1024 * 1024, minIntervalSeconds: 2 };
   return heldSeconds < 1800 ? { bytes: 8 * 1024 * 1024, minIntervalSeconds: 5 } : null;
 }
 
-/** What one cell is expected to take, for the time left; a backlog may take longer. */
-export function cellSecondsExpected(settings: Pick<Settings, "cleanSeconds" | "heldSeconds">): number {
+/** What one trial is expected to take, for the time left; a backlog may take longer. */
+export function trialSecondsExpected(settings: Pick<Settings, "cleanSeconds" | "heldSeconds">): number {
   const overheadSeconds = 3;
   return settings.cleanSeconds + settings.heldSeconds + overheadSeconds;
 }

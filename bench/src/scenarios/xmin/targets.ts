@@ -2,7 +2,7 @@ import { bytes, ms, ratio, whole } from "../../report/format.ts";
 import type { Spread } from "../../report/results.ts";
 import { atLeast, atMost, outcomeOf, type Target, type TargetOutcome } from "../../runner/target.ts";
 import { rowsOf, spreadIn, type Row } from "./columns.ts";
-import type { CellResult, Results } from "./results.ts";
+import type { TrialResult, Results } from "./results.ts";
 
 /** What is measured against targets. */
 const reference = "pgque";
@@ -37,21 +37,21 @@ export function xminOutcomes(results: Results): TargetOutcome[] {
 
 /** One repeat with dead tuples is too many. */
 function mostDead(row: Row): Spread | null {
-  const dead = spreadIn(row, (cell) => cell.deadTuples);
+  const dead = spreadIn(row, (trial) => trial.deadTuples);
   return dead && { ...dead, median: dead.max };
 }
 
-/** Says nothing where the cells are too short for a rotation, whoever holds what. */
+/** Says nothing where the trials are too short for a rotation, whoever holds what. */
 function givenBack(load: string, held: Row[], none: Row | undefined): TargetOutcome[] {
-  const rotations = (row: Row): Spread | null => spreadIn(row, (cell) => cell.rotations);
+  const rotations = (row: Row): Spread | null => spreadIn(row, (trial) => trial.rotations);
   const outcomes = [
     worst(`${load}: rotations while held`, something, whole, "least", held, rotations),
     worst(`${load}: bytes given back while held`, something, bytes, "least", held, (row) =>
-      spreadIn(row, (cell) => cell.bytesReclaimed),
+      spreadIn(row, (trial) => trial.bytesReclaimed),
     ),
   ];
   if (none === undefined || rotations(none)?.median !== 0) return outcomes;
-  const because = "cells too short: without a holder there was no rotation either";
+  const because = "trials too short: without a holder there was no rotation either";
   return outcomes.map((outcome) => ({ ...outcome, verdict: "not measured", because }));
 }
 
@@ -71,7 +71,7 @@ function worst(
   const found = which === "least" ? sorted[0] : sorted.at(-1);
   const reasons = {
     errors: rows.flatMap(({ horizon, errors }) => errors.map((error) => `${horizon}: ${error}`)),
-    notRun: found === undefined ? rows.flatMap(({ notRun }) => notRun) : [],
+    skipped: found === undefined ? rows.flatMap(({ skipped }) => skipped) : [],
   };
   const outcome = outcomeOf(what, target, format, { ...reasons, measured: found?.measured ?? null });
   if (found === undefined) return outcome;
@@ -84,7 +84,7 @@ function worst(
 /** Of an unrelated table's reads: the median under each held horizon is within the range that there is without. */
 function bystanders(rows: Row[], at: "p50" | "p99"): TargetOutcome {
   const what = `bystander's ${at}, held against none`;
-  const pick = (cell: CellResult): number | null => cell.bystanderMs?.[at] ?? null;
+  const pick = (trial: TrialResult): number | null => trial.bystanderMs?.[at] ?? null;
   const without = rows.find(({ system, horizon }) => system === reference && horizon === "none");
   const range = without === undefined ? null : spreadIn(without, pick);
   // one repeat has no range to be within

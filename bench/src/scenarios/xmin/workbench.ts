@@ -12,7 +12,7 @@ import { Latencies, type LatencySummary } from "../../measure/histogram.ts";
 import { Sampler, type Sample } from "../../measure/sampler.ts";
 import type { Settings } from "./settings.ts";
 
-/** One cell's fresh database with everything set up in it and nothing running yet. */
+/** One trial's fresh database with everything set up in it and nothing running yet. */
 export interface Workbench {
   admin: pg.Client;
   bystanders: pg.Client[];

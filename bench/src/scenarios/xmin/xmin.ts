@@ -5,37 +5,37 @@ import { readBaseline } from "./baseline.ts";
 import { samplesCsv } from "../../report/files.ts";
 import { bytes, whole } from "../../report/format.ts";
 import { reportedSettings } from "../../report/results.ts";
-import { outcomeText, repeatText, someFailed, turned } from "../../runner/cells.ts";
+import { outcomeText, repeatText, someFailed, rotate } from "../../runner/trials.ts";
 import { whyNot } from "../../runner/failure.ts";
 import { runScenario, type Run, type RunHooks } from "../../runner/run.ts";
 import type { Scenario, StepContext } from "../../runner/scenario.ts";
-import { measureXmin, type CellHooks } from "./cell.ts";
+import { measureXmin, type TrialHooks } from "./trial.ts";
 import { xminReporting } from "./report.ts";
 import {
-  cellWithout,
+  trialWithout,
   evidenceOf,
   figures,
   hasFigures,
   invalidity,
-  type CellPlan,
-  type CellResult,
-  type CellSamples,
+  type TrialPlan,
+  type TrialResult,
+  type TrialSamples,
   type Results,
 } from "./results.ts";
-import { cellSecondsExpected, resolveSettings, type BenchOptions, type Settings } from "./settings.ts";
+import { trialSecondsExpected, resolveSettings, type BenchOptions, type Settings } from "./settings.ts";
 
-/** Cells shorter than this say which way it goes, not how far. */
+/** Trials shorter than this say which way it goes, not how far. */
 const conclusiveSeconds = 60;
 
-interface MeasuredCell {
-  cell: CellResult;
+interface MeasuredTrial {
+  trial: TrialResult;
   /** Null when it failed. */
-  samples: CellSamples | null;
+  samples: TrialSamples | null;
 }
 
-const samplesOf = (measured: MeasuredCell[]): CellSamples[] => measured.flatMap(({ samples }) => samples ?? []);
+const samplesOf = (measured: MeasuredTrial[]): TrialSamples[] => measured.flatMap(({ samples }) => samples ?? []);
 
-const xmin: Scenario<BenchOptions, Settings, CellPlan, MeasuredCell, Results> = {
+const xmin: Scenario<BenchOptions, Settings, TrialPlan, MeasuredTrial, Results> = {
   name: "xmin",
   resolve: resolveSettings,
   baseline: async (settings) =>
@@ -44,25 +44,25 @@ const xmin: Scenario<BenchOptions, Settings, CellPlan, MeasuredCell, Results> = 
   results: (head, settings, server) => ({
     ...head,
     settings: reportedSettings(settings, settings.heldSeconds < conclusiveSeconds, server),
-    cells: [],
+    trials: [],
     interrupted: false,
   }),
   plan,
-  measure: runCell,
-  keep: ({ cells }, { cell }) => void cells.push(cell),
+  measure: runTrial,
+  keep: ({ trials }, { trial }) => void trials.push(trial),
   ...xminReporting,
   document: (results, measured, baseline) => xminReporting.document(results, samplesOf(measured), baseline),
   files: (measured) => ({ "samples.csv": samplesCsv(samplesOf(measured)) }),
   failed: someFailed,
-  headline: ({ settings }, cells) =>
-    `${cells.length} cells of about ${cellSecondsExpected(settings)} s, ` +
+  headline: ({ settings }, trials) =>
+    `${trials.length} trials of about ${trialSecondsExpected(settings)} s, ` +
     `${settings.mode === "saturated" ? "saturated" : `${settings.rate} messages/s`},\n` +
     `${settings.producers} producers, ${settings.consumers} consumers, ${settings.bystanders} bystanders`,
-  stepSeconds: cellSecondsExpected,
+  stepSeconds: trialSecondsExpected,
   stepText: ({ system, horizon, repeat }) => `${system}, ${horizon}${repeatText(repeat)}`,
-  measuredText: ({ cell }) => {
-    if (!hasFigures(cell)) return outcomeText({ ...cell, notRun: cell.notRun ?? null, figures: null }, String);
-    const { dequeuedPerSecond, deadTuples, bytes: onDisk } = cell;
+  measuredText: ({ trial }) => {
+    if (!hasFigures(trial)) return outcomeText({ ...trial, skipped: trial.skipped ?? null, figures: null }, String);
+    const { dequeuedPerSecond, deadTuples, bytes: onDisk } = trial;
     const stored =
       deadTuples === null || onDisk === null ? "" : `, ${whole(deadTuples)} dead tuples, ${bytes(onDisk)} on disk`;
     return `${whole(dequeuedPerSecond ?? 0)}/s finished${stored}`;
@@ -75,38 +75,38 @@ export function runBench(options: BenchOptions, hooks: RunHooks = {}): Promise<R
 }
 
 /** Systems in turn within each repeat, so that a machine that gets slower gets slower for all; who comes first changes from repeat to repeat. */
-function plan({ repeat, horizons, systems }: Settings): CellPlan[] {
+function plan({ repeat, horizons, systems }: Settings): TrialPlan[] {
   return Array.from({ length: repeat }, (_, n) =>
-    turned(horizons, n).flatMap((horizon) => turned(systems, n).map((system) => ({ system, horizon, repeat: n + 1 }))),
+    rotate(horizons, n).flatMap((horizon) => rotate(systems, n).map((system) => ({ system, horizon, repeat: n + 1 }))),
   ).flat();
 }
 
-async function runCell(
-  cell: CellPlan,
+async function runTrial(
+  trial: TrialPlan,
   { server, settings, note, signal }: StepContext<Settings>,
-): Promise<MeasuredCell> {
-  const identity = { ...cell, postgres: server.version };
+): Promise<MeasuredTrial> {
+  const identity = { ...trial, postgres: server.version };
   try {
-    const system = systemNamed(cell.system);
+    const system = systemNamed(trial.system);
     note("set-up");
-    const measured = await measureXmin(server, system, horizonNamed(cell.horizon), settings, notes(note), signal);
+    const measured = await measureXmin(server, system, horizonNamed(trial.horizon), settings, notes(note), signal);
     const samples = { ...identity, samples: measured.bench.sampler.samples };
     const reason = invalidity(evidenceOf(measured, settings));
     return {
-      cell:
+      trial:
         reason === null
           ? { ...identity, ...figures(measured) }
-          : cellWithout(identity, { notRun: null, error: reason }),
+          : trialWithout(identity, { skipped: null, error: reason }),
       samples,
     };
   } catch (error) {
     signal.throwIfAborted();
-    return { cell: cellWithout(identity, whyNot(error)), samples: null };
+    return { trial: trialWithout(identity, whyNot(error)), samples: null };
   }
 }
 
 /** Says at each sample what has happened since the one before it. */
-function notes(note: (text: string) => void): CellHooks {
+function notes(note: (text: string) => void): TrialHooks {
   let phase = "";
   let before: Sample | null = null;
   return {

@@ -1,5 +1,5 @@
 import uPlot from "uplot";
-import { dashOf, lineOf, type ChartCell, type ChartGroup, type Measure, type ShadedSpan } from "../chart-data.ts";
+import { dashOf, lineOf, type ChartTrial, type ChartGroup, type Measure, type ShadedSpan } from "../chart-data.ts";
 import { beginsLogarithmic, mayBeLogarithmic, timeAxis, valueAxis, valueScale } from "./axes.ts";
 import { paint, seriesPaint } from "./format.ts";
 import { legend, readout } from "./legend.ts";
@@ -14,29 +14,29 @@ export interface Chart {
   repaint: () => void;
 }
 
-/** One measure of all cells of a group. */
+/** One measure of all trials of a group. */
 export function chart(figure: HTMLElement, systems: string[], group: ChartGroup, measure: Measure): Chart {
   const plot = figure.querySelector<HTMLElement>(".plot") ?? figure;
-  const { cells, span, title } = group;
+  const { trials, span, title } = group;
   const { unit } = measure;
-  const lines = cells.map((cell) => lineOf(cell, measure));
-  const data = uPlot.join(cells.map((cell, index) => [cell.seconds, lines[index] ?? []]));
+  const lines = trials.map((trial) => lineOf(trial, measure));
+  const data = uPlot.join(trials.map((trial, index) => [trial.seconds, lines[index] ?? []]));
   let logarithmic = beginsLogarithmic(lines, unit);
-  const switches = legend(cells, systems, (index, show) => drawn.setSeries(index + 1, { show }));
-  const values = readout(cells, systems, measure);
+  const switches = legend(trials, systems, (index, show) => drawn.setSeries(index + 1, { show }));
+  const values = readout(trials, systems, measure);
   const below = document.createElement("div");
   below.className = "below";
   below.append(values.element, switches.element);
   plot.after(below);
 
-  const series = (cell: ChartCell, index: number): uPlot.Series => ({
+  const series = (trial: ChartTrial, index: number): uPlot.Series => ({
     show: switches.shows(index),
-    stroke: () => paint(seriesPaint(systems.indexOf(cell.system))),
+    stroke: () => paint(seriesPaint(systems.indexOf(trial.system))),
     width: 2,
-    dash: dashOf(cell.repeat),
-    alpha: cell.invalid ? 0.35 : 1,
+    dash: dashOf(trial.repeat),
+    alpha: trial.invalid ? 0.35 : 1,
     spanGaps: true,
-    points: { show: lineOf(cell, measure).filter((value) => value !== null).length < 3 },
+    points: { show: lineOf(trial, measure).filter((value) => value !== null).length < 3 },
   });
   /** Only where the pointer is: the cursors of the other charts follow without a word. */
   const readAt = ({ cursor, over }: uPlot): void => {
@@ -55,7 +55,7 @@ export function chart(figure: HTMLElement, systems: string[], group: ChartGroup,
         cursor: { y: false, drag: { x: false, y: false }, sync: { key: title } },
         scales: { x: { time: false }, y: valueScale(lines, unit, logarithmic) },
         axes: [timeAxis(), valueAxis(unit, logarithmic)],
-        series: [{}, ...cells.map(series)],
+        series: [{}, ...trials.map(series)],
         hooks: { drawClear: span === null ? [] : [(one) => shade(one, span)], setCursor: [readAt] },
       },
       data,

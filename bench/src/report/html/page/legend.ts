@@ -1,4 +1,4 @@
-import { lineOf, type ChartCell, type Measure } from "../chart-data.ts";
+import { lineOf, type ChartTrial, type Measure } from "../chart-data.ts";
 import { measured, swatch, time } from "./format.ts";
 
 function element<Name extends keyof HTMLElementTagNameMap>(
@@ -13,12 +13,12 @@ function element<Name extends keyof HTMLElementTagNameMap>(
 /**
  * The systems of one chart: a button for each, which hides and shows its lines.
  *
- * @param show is told of every cell whose line comes or goes
+ * @param show is told of every trial whose line comes or goes
  */
-export function legend(cells: ChartCell[], systems: string[], show: (cell: number, shown: boolean) => void) {
+export function legend(trials: ChartTrial[], systems: string[], show: (trial: number, shown: boolean) => void) {
   const hidden = new Set<string>();
   const entry = (system: string, color: number): HTMLElement => {
-    const own = cells.flatMap((cell, index) => (cell.system === system ? [{ ...cell, index }] : []));
+    const own = trials.flatMap((trial, index) => (trial.system === system ? [{ ...trial, index }] : []));
     const button = element("button", swatch(color), system + invalidText(own));
     button.type = "button";
     button.setAttribute("aria-pressed", "true");
@@ -32,20 +32,22 @@ export function legend(cells: ChartCell[], systems: string[], show: (cell: numbe
   };
   const list = element(
     "ul",
-    ...systems.flatMap((system, color) => (cells.some((cell) => cell.system === system) ? [entry(system, color)] : [])),
+    ...systems.flatMap((system, color) =>
+      trials.some((trial) => trial.system === system) ? [entry(system, color)] : [],
+    ),
   );
   list.className = "legend";
-  return { element: list, shows: (cell: number): boolean => !hidden.has(cells[cell]?.system ?? "") };
+  return { element: list, shows: (trial: number): boolean => !hidden.has(trials[trial]?.system ?? "") };
 }
 
-function invalidText(cells: ChartCell[]): string {
-  const repeats = cells.filter(({ invalid }) => invalid).map(({ repeat }) => repeat);
+function invalidText(trials: ChartTrial[]): string {
+  const repeats = trials.filter(({ invalid }) => invalid).map(({ repeat }) => repeat);
   if (repeats.length === 0) return "";
-  return repeats.length === cells.length ? " (invalid)" : ` (repeat ${repeats.join(", ")} invalid)`;
+  return repeats.length === trials.length ? " (invalid)" : ` (repeat ${repeats.join(", ")} invalid)`;
 }
 
 /** What the lines are under the cursor: a box below the chart, over what is there, so that nothing moves when it comes and goes. */
-export function readout(cells: ChartCell[], systems: string[], measure: Measure) {
+export function readout(trials: ChartTrial[], systems: string[], measure: Measure) {
   const box = element("div");
   box.className = "readout";
   box.hidden = true;
@@ -57,10 +59,10 @@ export function readout(cells: ChartCell[], systems: string[], measure: Measure)
       box.hidden = true;
     },
     /** At so many seconds; systems that are hidden are left out. */
-    show(seconds: number, shows: (cell: number) => boolean): void {
+    show(seconds: number, shows: (trial: number) => boolean): void {
       const rows = systems.flatMap((system, color) => {
-        const own = cells.filter((cell, index) => cell.system === system && shows(index));
-        const values = own.map((cell) => valueAt(cell, measure, seconds)).join(" · ");
+        const own = trials.filter((trial, index) => trial.system === system && shows(index));
+        const values = own.map((trial) => valueAt(trial, measure, seconds)).join(" · ");
         return own.length === 0 ? [] : [element("p", swatch(color), `${system}: ${values}`)];
       });
       box.replaceChildren(element("p", time(seconds)), ...rows);
@@ -69,10 +71,10 @@ export function readout(cells: ChartCell[], systems: string[], measure: Measure)
   };
 }
 
-/** Of the sample that is nearest: cells were not sampled at the same times. */
-function valueAt(cell: ChartCell, measure: Measure, at: number): string {
-  const sampled = lineOf(cell, measure).flatMap((value, index) =>
-    value === null ? [] : [{ value, apart: Math.abs((cell.seconds[index] ?? 0) - at) }],
+/** Of the sample that is nearest: trials were not sampled at the same times. */
+function valueAt(trial: ChartTrial, measure: Measure, at: number): string {
+  const sampled = lineOf(trial, measure).flatMap((value, index) =>
+    value === null ? [] : [{ value, apart: Math.abs((trial.seconds[index] ?? 0) - at) }],
   );
   const [nearest] = sampled.toSorted((a, b) => a.apart - b.apart);
   return nearest === undefined ? "–" : measured(measure.unit, nearest.value);

@@ -3,7 +3,7 @@ import { consumerName, queue } from "../../../adapters/support/pgque-queue.ts";
 import { closing } from "../../../runner/failure.ts";
 import { quotient, spreadOf } from "../../../measure/statistics.ts";
 import { ratio } from "../../../report/format.ts";
-import { turned } from "../../../runner/cells.ts";
+import { rotate } from "../../../runner/trials.ts";
 import { defineMicrobenchmark, type DeclaredValue } from "../microbenchmark.ts";
 import { openQueue, payload, payloadBytes, type QueueDatabase } from "../queue.ts";
 
@@ -71,7 +71,7 @@ export const features = defineMicrobenchmark({
       }
       for (let round = 0; round <= rounds; round++) {
         // nobody is always the first
-        for (const loop of turned(loops, round)) {
+        for (const loop of rotate(loops, round)) {
           context.signal.throwIfAborted();
           context.note(`${loop.name}, round ${round} of ${rounds}`);
           const [sent, finished] = [await loop.send(messages), await loop.finish(messages)];

@@ -76,10 +76,7 @@ async function round(
 ): Promise<void> {
   note(`synchronous_commit ${commit}`);
   const count = { sent: 0, seen: 0 };
-  await using pgque = new Pgque(
-    { connectionString: url, max: 8, options: `-c synchronous_commit=${commit}` },
-    { prepare: true },
-  );
+  await using pgque = new Pgque({ connectionString: url, max: 8, options: `-c synchronous_commit=${commit}` });
   const handle = (message: unknown): void => {
     count.seen += 1;
     if (count.seen <= warmUp) return;

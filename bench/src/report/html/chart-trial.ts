@@ -1,5 +1,5 @@
 import type { Sample } from "../../measure/sampler.ts";
-import type { ChartCell, ChartGroup } from "./chart-data.ts";
+import type { ChartTrial, ChartGroup } from "./chart-data.ts";
 import type { MeasureName } from "./measures.ts";
 
 /** Two samples that are closer than this do not tell a rate: at the ends of phases. */
@@ -9,42 +9,45 @@ const rateSecondsMin = 0.2;
 export type ChartSample = Pick<Sample, "phase" | "seconds" | "enqueued" | "dequeued"> &
   Partial<Record<MeasureName, number | null>>;
 
-/** Cells that share their charts: the phase `zero` is shaded until the last of them has ended it. */
+/** Trials that share their charts: with a label, the phase `zero` is shaded until the last of them has ended it. */
 export function chartGroup(
   measured: {
-    cell: { system: string; repeat: number; error: string | null; notRun?: string | null };
+    trial: { system: string; repeat: number; error: string | null; skipped?: string | null };
     samples: readonly ChartSample[];
   }[],
-  { title, label, zero, names }: { title: string; label: string; zero: string; names: readonly MeasureName[] },
+  { title, label, zero, names }: { title: string; label: string | null; zero: string; names: readonly MeasureName[] },
 ): ChartGroup {
   const sampled = measured.filter(({ samples }) => samples.length > 0);
   return {
     title,
-    span: {
-      label,
-      fromSeconds: 0,
-      untilSeconds: Math.max(0, ...sampled.map(({ samples }) => phaseSeconds(samples, zero))),
-    },
-    cells: sampled.map(({ cell: { system, repeat, error }, samples }) =>
-      chartCell({ system, repeat, invalid: error !== null }, samples, names, zero),
+    span:
+      label === null
+        ? null
+        : {
+            label,
+            fromSeconds: 0,
+            untilSeconds: Math.max(0, ...sampled.map(({ samples }) => phaseSeconds(samples, zero))),
+          },
+    trials: sampled.map(({ trial: { system, repeat, error }, samples }) =>
+      chartTrial({ system, repeat, invalid: error !== null }, samples, names, zero),
     ),
-    notes: measured.flatMap(({ cell: { system, repeat, error, notRun } }) => {
-      const reason = notRun ? `not run, because ${notRun}` : error;
+    notes: measured.flatMap(({ trial: { system, repeat, error, skipped } }) => {
+      const reason = skipped ? `skipped, because ${skipped}` : error;
       return reason === null ? [] : [`${system}, repeat ${repeat}: ${reason}`];
     }),
   };
 }
 
-/** The lines of one cell. Time runs from the first sample of the phase `zero`. */
-export function chartCell(
-  cell: Pick<ChartCell, "system" | "repeat" | "invalid">,
+/** The lines of one trial. Time runs from the first sample of the phase `zero`. */
+export function chartTrial(
+  trial: Pick<ChartTrial, "system" | "repeat" | "invalid">,
   samples: readonly ChartSample[],
   names: readonly MeasureName[],
   zero: string,
-): ChartCell {
+): ChartTrial {
   const from = samples.find(({ phase }) => phase === zero)?.seconds ?? 0;
   return {
-    ...cell,
+    ...trial,
     seconds: samples.map(({ seconds }) => rounded(seconds - from)),
     values: Object.fromEntries(
       names.map((name) => [name, samples.map((sample, index) => valueOf(name, sample, samples[index - 1]))]),

@@ -2,7 +2,7 @@ import type { System } from "../../adapters/adapter.ts";
 import { whileHeld } from "../../horizons/held.ts";
 import type { Holder, Horizon } from "../../horizons/horizon.ts";
 import { closedLoop, drain, type DriveResult, openLoop, withPushed } from "../../load/load.ts";
-import { MessageBooks } from "../../load/tally.ts";
+import { DeliveryLedger } from "../../load/tally.ts";
 import { type DeadTuples, deadTuplesIn, flushStatistics, type Relation, relationsOf } from "../../measure/relations.ts";
 import type { Sample } from "../../measure/sampler.ts";
 import type { Server } from "../../runner/server.ts";
@@ -11,16 +11,16 @@ import { openWorkbench, runPhase, type PhaseMeasurement, type Workbench } from "
 
 export type PhaseName = "clean" | "held" | "recovery";
 
-/** All that one cell found out, before it is judged. */
+/** All that one trial found out, before it is judged. */
 export type Measured = Awaited<ReturnType<typeof measureXmin>>;
 
-export interface CellHooks {
+export interface TrialHooks {
   onPhase: (phase: PhaseName) => void;
   onSample: (sample: Sample) => void;
 }
 
 /**
- * One cell: clean, then the same load with the horizon held, then, with the horizon let go and nothing more sent, until
+ * One trial: clean, then the same load with the horizon held, then, with the horizon let go and nothing more sent, until
  * the backlog is gone. Dead tuples are counted when the load has stopped and the holder still holds.
  */
 export async function measureXmin(
@@ -28,12 +28,12 @@ export async function measureXmin(
   system: System,
   horizon: Horizon,
   settings: Settings,
-  hooks: CellHooks,
+  hooks: TrialHooks,
   signal: AbortSignal,
 ) {
   const bench = await openWorkbench(server, system, settings);
-  const books = new MessageBooks();
-  bench.load.tally.watch = books;
+  const ledger = new DeliveryLedger();
+  bench.load.tally.watch = ledger;
   try {
     await horizon.check?.(bench.site);
     const drive = settings.mode === "saturated" ? closedLoop : openLoop(settings.rate);
@@ -55,8 +55,8 @@ export async function measureXmin(
     });
     /** Its result: the seconds the backlog took to drain; null when it did not. */
     const recovery = await phase("recovery", (stop) => drain(bench.load, settings.recoverySecondsMax, stop));
-    /** See MessageBooks. */
-    const mismatch = recovery.result === null ? books.surplus() : books.mismatch();
+    /** See DeliveryLedger. */
+    const mismatch = recovery.result === null ? ledger.surplus() : ledger.mismatch();
     /** Whether the system keeps its messages in PostgreSQL at all. */
     const inPostgres = system.schema !== null;
     return { inPostgres, clean, held, recovery, catalogBefore, ...counted, mismatch, bench };

@@ -6,14 +6,14 @@ import type { MeasuredRow } from "../report/table.ts";
 import type { Server, ServerSettings } from "./server.ts";
 import type { StepContext } from "./scenario.ts";
 
-/** A cell that was planned: its figures, or why there are none. */
-export type Cell<Plan, Figures> = Plan & {
+/** A trial that was planned: its figures, or why there are none. */
+export type Trial<Plan, Figures> = Plan & {
   /** Of the server, as in "17.10". */
   postgres: string;
   /** Null when there is an error, or it was not run. */
   figures: Figures | null;
   /** Why it was not run: something that it needs is not installed. */
-  notRun: string | null;
+  skipped: string | null;
   /** Why there are no figures though it was run. */
   error: string | null;
 };
@@ -25,11 +25,11 @@ export interface SystemPlan {
   repeat: number;
 }
 
-/** The results of a scenario of single cells. */
-export interface CellResults<Settings, Measured> extends ResultsHead {
+/** The results of a scenario of single trials. */
+export interface TrialResults<Settings, Measured> extends ResultsHead {
   settings: ReportedSettings<Settings>;
-  cells: Measured[];
-  /** True when it was stopped before all cells were run. */
+  trials: Measured[];
+  /** True when it was stopped before all trials were run. */
   interrupted: boolean;
 }
 
@@ -37,61 +37,61 @@ export interface CellResults<Settings, Measured> extends ResultsHead {
 export function emptyResults<
   Settings extends ServerSettings & { quick: boolean; resultsFolder: string | null },
   Measured,
->(head: ResultsHead, settings: Settings, server: Server): CellResults<Settings, Measured> {
+>(head: ResultsHead, settings: Settings, server: Server): TrialResults<Settings, Measured> {
   return {
     ...head,
     settings: reportedSettings(settings, settings.quick, server),
-    cells: [],
+    trials: [],
     interrupted: false,
   };
 }
 
-export function keepCell<Measured>({ cells }: { cells: Measured[] }, measured: Measured): void {
-  cells.push(measured);
+export function keepTrial<Measured>({ trials }: { trials: Measured[] }, measured: Measured): void {
+  trials.push(measured);
 }
 
-/** A cell and its samples: those of one that failed too. */
+/** A trial and its samples: those of one that failed too. */
 export interface Sampled<Measured, Sample> {
-  cell: Measured;
+  trial: Measured;
   samples: Sample[];
 }
 
 export function keepSampled<Measured>(
-  { cells }: { cells: Measured[] },
-  { cell }: Pick<Sampled<Measured, never>, "cell">,
+  { trials }: { trials: Measured[] },
+  { trial }: Pick<Sampled<Measured, never>, "trial">,
 ): void {
-  cells.push(cell);
+  trials.push(trial);
 }
 
-/** samples.csv: what was planned of a cell, and its samples. */
+/** samples.csv: what was planned of a trial, and its samples. */
 export function samplesFile<Plan extends object>(
-  measured: Sampled<Cell<Plan, unknown>, object>[],
+  measured: Sampled<Trial<Plan, unknown>, object>[],
 ): Record<string, string> {
-  const lines = measured.map(({ cell, samples }) => {
-    const { postgres: _postgres, figures: _figures, notRun: _notRun, error: _error, ...plan } = cell;
+  const lines = measured.map(({ trial, samples }) => {
+    const { postgres: _postgres, figures: _figures, skipped: _notRun, error: _error, ...plan } = trial;
     return { ...plan, samples };
   });
   return { "samples.csv": samplesCsv(lines) };
 }
 
 /** Whether something has no figures although it was run. */
-export const someFailed = ({ cells }: { cells: { error: string | null }[] }): boolean =>
-  cells.some(({ error }) => error !== null);
+export const someFailed = ({ trials }: { trials: { error: string | null }[] }): boolean =>
+  trials.some(({ error }) => error !== null);
 
-/** All repeats of one cell: the figures of those that have them, and why the others have none. */
+/** All repeats of one trial: the figures of those that have them, and why the others have none. */
 export interface FiguresRow<Figures> extends MeasuredRow {
   measured: Figures[];
 }
 
-/** Null without any cell. */
+/** Null without any trial. */
 export function rowOf<Figures>(
-  cells: { figures: Figures | null; error: string | null; notRun: string | null }[],
+  trials: { figures: Figures | null; error: string | null; skipped: string | null }[],
 ): FiguresRow<Figures> | null {
-  if (cells.length === 0) return null;
+  if (trials.length === 0) return null;
   return {
-    measured: cells.flatMap(({ figures }) => figures ?? []),
-    errors: cells.flatMap(({ error }) => error ?? []),
-    notRun: cells.flatMap(({ notRun }) => notRun ?? []),
+    measured: trials.flatMap(({ figures }) => figures ?? []),
+    errors: trials.flatMap(({ error }) => error ?? []),
+    skipped: trials.flatMap(({ skipped }) => skipped ?? []),
   };
 }
 
@@ -105,7 +105,7 @@ export function ratioOf<Figures>(
     figures === null || figures === undefined ? null : (figure(figures) ?? null);
   return spreadOf(
     denominators.map(({ repeat, figures }) =>
-      quotient(value(numerators.find((cell) => cell.repeat === repeat)?.figures), value(figures)),
+      quotient(value(numerators.find((trial) => trial.repeat === repeat)?.figures), value(figures)),
     ),
   );
 }
@@ -124,39 +124,39 @@ export function messagesPerCpuSecond({
 /** Every system in each repeat; who comes first changes from repeat to repeat. */
 export function systemsInTurn({ systems, repeat }: { systems: string[]; repeat: number }): SystemPlan[] {
   return Array.from({ length: repeat }, (_, n) =>
-    turned(systems, n).map((system) => ({ system, repeat: n + 1 })),
+    rotate(systems, n).map((system) => ({ system, repeat: n + 1 })),
   ).flat();
 }
 
-/** Measures one cell. Throws when it is stopped; any other failure is the cell's. */
-export async function measuredCell<Plan, Figures, Settings>(
+/** Measures one trial. Throws when it is stopped; any other failure is the trial's. */
+export async function measuredTrial<Plan, Figures, Settings>(
   plan: Plan,
   { server, signal }: StepContext<Settings>,
   measure: () => Promise<Figures>,
-): Promise<Cell<Plan, Figures>> {
-  const cell = { ...plan, postgres: server.version, figures: null, notRun: null, error: null };
+): Promise<Trial<Plan, Figures>> {
+  const trial = { ...plan, postgres: server.version, figures: null, skipped: null, error: null };
   try {
-    return { ...cell, figures: await measure() };
+    return { ...trial, figures: await measure() };
   } catch (error) {
     signal.throwIfAborted();
-    return { ...cell, ...whyNot(error) };
+    return { ...trial, ...whyNot(error) };
   }
 }
 
 /** Nothing for the first. */
 export const repeatText = (repeat: number): string => (repeat > 1 ? `, repeat ${repeat}` : "");
 
-/** The figures of a cell in a few words, or why there are none. */
+/** The figures of a trial in a few words, or why there are none. */
 export function outcomeText<Figures>(
-  { figures, notRun, error }: { figures: Figures | null; notRun: string | null; error: string | null },
+  { figures, skipped, error }: { figures: Figures | null; skipped: string | null; error: string | null },
   text: (figures: Figures) => string,
 ): string {
   if (figures !== null) return text(figures);
-  return notRun === null ? `error: ${error}` : `not run, because ${notRun}`;
+  return skipped === null ? `error: ${error}` : `skipped, because ${skipped}`;
 }
 
 /** The same in a circle from another one on: who comes first changes from repeat to repeat. */
-export function turned<T>(all: T[], by: number): T[] {
+export function rotate<T>(all: T[], by: number): T[] {
   const first = all.length === 0 ? 0 : by % all.length;
   return [...all.slice(first), ...all.slice(0, first)];
 }

@@ -3,7 +3,7 @@ import { parentPort, Worker } from "node:worker_threads";
 /** Milliseconds on a clock that all threads of a process share, to a microsecond. */
 export const nowMs = (): number => Number(process.hrtime.bigint() / 1000n) / 1000;
 
-interface Beats {
+interface Ticks {
   startMs: number;
   everyMs: number;
   count: number;
@@ -13,22 +13,22 @@ interface Beats {
  * Says when each message is due, from a thread that does nothing else: a timer of Node.js comes up to a millisecond late, which is as long as what is
  * to be measured. However busy the main thread is, the times are those that were fixed in advance.
  */
-export class Metronome {
+export class Ticker {
   readonly #thread = new Worker(new URL(import.meta.url));
 
-  /** Calls `beat` with the number of each beat and when it was due. Resolves after the last. */
-  async beat(beats: Beats, beat: (n: number, dueMs: number) => void): Promise<void> {
+  /** Calls `tick` with the number of each tick and when it was due. Resolves after the last. */
+  async run(ticks: Ticks, tick: (n: number, dueMs: number) => void): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let n = 0;
     const onMessage = (dueMs: number): void => {
-      beat(n, dueMs);
+      tick(n, dueMs);
       n += 1;
-      if (n === beats.count) resolve();
+      if (n === ticks.count) resolve();
     };
     this.#thread.on("message", onMessage).once("error", reject);
     try {
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a window has an origin, a thread has none
-      this.#thread.postMessage(beats);
+      this.#thread.postMessage(ticks);
       await promise;
     } finally {
       this.#thread.off("message", onMessage).off("error", reject);
@@ -40,7 +40,7 @@ export class Metronome {
   }
 }
 
-parentPort?.on("message", ({ startMs, everyMs, count }: Beats) => {
+parentPort?.on("message", ({ startMs, everyMs, count }: Ticks) => {
   const never = new Int32Array(new SharedArrayBuffer(4));
   for (let n = 0; n < count; n++) {
     const dueMs = startMs + n * everyMs;

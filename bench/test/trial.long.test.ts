@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { none } from "#src/horizons/none";
 import { repeatableRead } from "#src/horizons/repeatable-read";
 import { figures, evidenceOf, invalidity } from "#src/scenarios/xmin/results";
-import { measureXmin } from "#src/scenarios/xmin/cell";
+import { measureXmin } from "#src/scenarios/xmin/trial";
 import { openServer, type Server } from "#src/runner/server";
 import { resolveSettings, type Settings } from "#src/scenarios/xmin/settings";
 import { pgque } from "#src/adapters/pgque";
@@ -30,7 +30,7 @@ test("under a held horizon skip-locked leaves its dead tuples, two for each mess
   expect(Object.keys(ours.deadTuplesByRelation ?? {})).toEqual(expect.arrayContaining(["queue", "message_1_0"]));
 });
 
-test("a paced cell goes no faster than its rate and measures from the intended time", async () => {
+test("a paced trial goes no faster than its rate and measures from the intended time", async () => {
   const paced = { ...settings, ...pacing(200) };
   const measured = await measureXmin(server, pgque, none, paced, hooks, never);
   const { enqueuedPerSecond, dequeuedPerSecond, drainSeconds, latencyMs } = figures(measured);
@@ -47,7 +47,7 @@ test("a paced cell goes no faster than its rate and measures from the intended t
   expect(later).toContainEqual(expect.any(Number));
 });
 
-test("a system that finishes more than was sent makes the cell invalid", async () => {
+test("a system that finishes more than was sent makes the trial invalid", async () => {
   const boasting: System = {
     ...skipLocked,
     async open(workload) {
@@ -61,7 +61,7 @@ test("a system that finishes more than was sent makes the cell invalid", async (
   expect(invalidity(evidenceOf(measured, settings))).toMatch(/^invalid: \d+ messages finished, but only \d+ sent$/);
 });
 
-test("a system that hands out a message twice makes the cell invalid, though it counts right", async () => {
+test("a system that hands out a message twice makes the trial invalid, though it counts right", async () => {
   const repeating: System = {
     ...skipLocked,
     async open(workload) {
@@ -99,7 +99,7 @@ test("what was due and could not be sent in time is counted, and its wait is in 
   expect(latencyMs?.p50).toBeGreaterThan(100);
 });
 
-test("a system whose consumer fails fails the cell with its reason, and leaves no database behind", async () => {
+test("a system whose consumer fails fails the trial with its reason, and leaves no database behind", async () => {
   const failing: System = {
     ...skipLocked,
     async open(workload) {
@@ -115,7 +115,7 @@ test("a system whose consumer fails fails the cell with its reason, and leaves n
   expect(rows).toEqual([]);
 });
 
-test("a paced cell whose harness was late is invalid", () => {
+test("a paced trial whose harness was late is invalid", () => {
   const evidence = { enqueued: 10, dequeued: 10, transactionIds: 5, paced: true, lateMsP99: 80, mismatch: null };
   expect(invalidity(evidence)).toContain("the harness was 80 ms late");
   expect(invalidity({ ...evidence, lateMsP99: 3 })).toBeNull();
