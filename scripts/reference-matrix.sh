@@ -3,7 +3,7 @@
 # does nothing else; it takes hours. What is not installed is not run; see bench/README.md.
 #
 #   scripts/reference-matrix.sh
-#   scripts/reference-matrix.sh latency pick
+#   scripts/reference-matrix.sh latency priority
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,12 +20,15 @@ matrix=(
   "engine engine --microbenchmarks send,finish,wal,idle,latency,backlog,rotation --repeat 1"
   "engine-features engine --microbenchmarks features,queues --repeat 1"
   "engine-ring engine --microbenchmarks ring --repeat 1"
-  "sends sends"
+  "receive receive"
+  "rates rates --rates 100,800,saturated --workers 1,4 --systems pgque,skip-locked --repeat 3"
+  "rates-idle rates --rates idle --workers 1,100 --systems pgque,skip-locked --repeat 3"
+  "send send"
   "drain drain --systems pgque,graphile-worker,bullmq"
   "drain-pg-boss drain --systems pgque,pg-boss --repeat 3"
   "drain-memory drain --memory --systems pgque --processes 1 --messages 10000000 --repeat 1"
   "latency latency --rates 100,1000 --duration 15 --repeat 3 --systems pgque,graphile-worker,select,insert-notify"
-  "pick pick --repeat 3"
+  "priority priority --repeat 3"
   "retention retention --duration 30 --repeat 3"
   "throughput throughput --systems pgque,skip-locked,skip-locked-delete --repeat 1"
   "soak soak"
