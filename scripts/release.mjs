@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { statementsOf } from "../sql/src/statements.ts";
+import { statementsOf } from "./statements.ts";
 
 /** Digests of the files that are frozen, as `sha256sum` writes them. */
 export const sums = "SHA256SUMS";

@@ -11,6 +11,7 @@ import { docker, startEngine } from "./services/docker.mjs";
 import { install } from "./services/debian.mjs";
 import { fetchPgmq } from "./services/pgmq.mjs";
 import { postgresOfTrixie } from "./services/trixie.mjs";
+import { verdaccio } from "./services/verdaccio.mjs";
 
 const postgres15 = "/usr/lib/postgresql/15/bin";
 const pgqSql = "/usr/share/postgresql/15/contrib/pgq_pl_only.sql";
@@ -22,6 +23,7 @@ const programs = {
   "/usr/bin/chromium": "chromium",
   docker: "docker.io",
   dockerd: "docker.io",
+  "docker-compose": "docker-compose",
   busybox: "busybox-static",
   [`${postgres15}/postgres`]: "postgresql-15",
   patchelf: "patchelf",
@@ -31,13 +33,14 @@ const programs = {
 };
 
 const image = "postgres:15";
+const nodeImage = "node:24-slim";
 
-/** What Testcontainers starts: the image that is there, else the registry's, else one made of Debian's packages. */
-function ensureImage() {
+/** What is run in containers: the image that is there, else the registry's, else one that a script makes of what this machine has. */
+function ensureImage(image, script) {
   if (docker(["image", "inspect", image]).status === 0) return;
   if (docker(["pull", "--quiet", image], { timeout: 120_000 }).status === 0) return;
-  console.error(`${image} cannot be pulled: making it of Debian's packages …`);
-  const made = spawnSync("bash", [path.join(import.meta.dirname, "services/postgres-image.sh"), image], {
+  console.error(`${image} cannot be pulled: making one …`);
+  const made = spawnSync("bash", [path.join(import.meta.dirname, "services", script), image], {
     stdio: ["ignore", "ignore", "inherit"],
   });
   if (made.status !== 0) throw new Error(`could not make ${image}`);
@@ -58,10 +61,13 @@ const folder = mkdtempSync(path.join(os.tmpdir(), "pgque-services-"));
 const engine = await startEngine(folder);
 try {
   process.env["DOCKER_HOST"] = engine.host;
-  ensureImage();
+  ensureImage(image, "postgres-image.sh");
+  ensureImage(nodeImage, "node-image.sh");
   const sqlFiles = { PGQUE_TEST_PGQ_SQL: pgqSql, PGQUE_TEST_PGMQ_SQL: fetchPgmq(folder) };
   const stock = { PGQUE_TEST_STOCK_15: postgres15, PGQUE_TEST_STOCK_17: postgresOfTrixie() };
-  const variables = { PGQUE_TEST_IMAGE: image, ...sqlFiles, ...stock, ...engine.variables };
+  const images = { PGQUE_TEST_IMAGE: image, PGQUE_TEST_NODE_IMAGE: nodeImage };
+  const registry = { PGQUE_TEST_VERDACCIO: verdaccio() };
+  const variables = { ...images, ...registry, ...sqlFiles, ...stock, ...engine.variables };
   process.exitCode = await run(process.argv.slice(2), variables);
 } finally {
   await engine.stop();

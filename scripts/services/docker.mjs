@@ -35,6 +35,8 @@ export async function startEngine(folder) {
   const stop = async () => {
     engine.kill("SIGTERM");
     await exited;
+    // the network of the machine, if a container or a build has used it: what is mounted cannot be removed
+    spawnSync("umount", [`${folder}/exec/netns/default`], { stdio: "ignore" });
   };
   const deadline = performance.now() + startTimeoutMs;
   while (docker(["-H", host, "version"]).status !== 0) {
