@@ -4,7 +4,7 @@ const mails = defineQueue("mails", { maxRetries: 0 });
 const pgque = new Pgque(process.env["DATABASE_URL"]);
 await pgque.ensure(mails);
 await pgque.subscribe(mails, "sender");
-const id = await pgque.send(mails, { to: "nobody@example.org" });
+const { id } = await pgque.send(mails, { to: "nobody@example.org" });
 
 // what is there, and how far its consumers are
 for (const { name, bytes, delayed } of await pgque.queues.list()) console.log("queue", name, bytes > 0, delayed);

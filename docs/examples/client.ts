@@ -21,9 +21,9 @@ const pgque = new Pgque(process.env["DATABASE_URL"], { retryForMs: 10_000 });
 await pgque.ensure(orders);
 await pgque.subscribe(orders, "billing");
 
-const id = await pgque.send(orders, { orderId: 1, total: 9.9 }, { type: "created" });
+const { id } = await pgque.send(orders, { orderId: 1, total: 9.9 }, { type: "created" });
 const again = await pgque.send(orders, { orderId: 1, total: 9.9 }, { type: "created" });
-console.log("sent once:", id === again);
+console.log("sent once:", again.deduplicated, again.id === id);
 
 try {
   await pgque.send(orders, { orderId: 2, at: "yesterday" }, { type: "paid", signal: AbortSignal.timeout(2000) });
@@ -38,7 +38,7 @@ async function* lines(file: string) {
 }
 console.log("streamed:", (await pgque.sendStream(orders, lines(import.meta.filename), { type: "paid" })) > 0);
 
-// until nothing is left; to wait for more is a worker's job
+// until nothing is left; `consume` waits for more, and a worker is woken for it
 for await (const batch of pgque.batches(orders, { consumer: "billing", max: 500 })) {
   for (const message of batch) {
     if (message.type === "created") console.log("charge", message.payload.total); // a number, by type

@@ -1,6 +1,5 @@
-import { once } from "node:events";
 import { Pgque, defineQueue } from "@pgque/client";
-import { Worker } from "@pgque/worker";
+import { runUntilSignal, Worker } from "@pgque/worker";
 import { z } from "zod";
 
 const orders = defineQueue("orders", { payload: z.object({ orderId: z.number().int() }) });
@@ -18,8 +17,4 @@ client.release();
 const worker = new Worker(pgque, orders, async (message) => {
   console.log("charged", message.payload.orderId); // a number, by type; an error here means: try again later
 });
-await worker.start();
-
-await once(process, "SIGTERM");
-await worker.stop(); // lets running handlers finish and releases the rest
-await pgque.close();
+await runUntilSignal([worker], pgque); // until Ctrl-C or SIGTERM: running handlers finish, the rest is released

@@ -1,28 +1,13 @@
 import { Pgque } from "@pgque/client";
-import { Logger, makeWorkerUtils, runOnce, type WorkerUtils } from "graphile-worker";
-import type { Pool } from "pg";
+import { runOnce } from "graphile-worker";
 import { expect, test } from "vitest";
 import { mails } from "../../docs/examples/migrating/queues.ts";
 import type { TestDatabase } from "../support/database.ts";
+import { graphileWorker, listenedTo, logger } from "./graphile-worker.ts";
 import { move, serve, shop, waiting } from "./shop.ts";
 
-const logger = new Logger(() => () => undefined);
 const ada = "ada@example.org";
 const dayMs = 86_400_000;
-
-/** A pool as the library wants it. */
-function listenedTo(database: TestDatabase): Pool {
-  const pool = database.pool();
-  pool.on("connect", (client) => client.on("error", () => undefined));
-  return pool;
-}
-
-/** The library on the test's database, with its schema. */
-async function graphileWorker(database: TestDatabase): Promise<WorkerUtils> {
-  const utils = await makeWorkerUtils({ pgPool: listenedTo(database), logger });
-  await utils.migrate();
-  return utils;
-}
 
 async function jobsLeft(database: TestDatabase): Promise<unknown[]> {
   const client = await database.connect();
@@ -124,4 +109,34 @@ test("while workers of graphile-worker go on, each job is theirs or is moved", a
   const moved = Object.keys(await waiting(database));
   expect(moved.length).toBeGreaterThan(300);
   expect([...handled, ...moved].toSorted()).toEqual(subjects.toSorted());
+});
+
+test("an active job of graphile-worker stays with its worker, and is moved by the next run when it has failed", async () => {
+  await using database = await shop();
+  const utils = await graphileWorker(database);
+  await utils.addJob("mail", { to: ada, subject: "newsletter" }, { maxAttempts: 3 });
+  await runOnce({
+    pgPool: listenedTo(database),
+    logger,
+    noHandleSignals: true,
+    taskList: {
+      mail: async () => {
+        expect(await move("graphile-worker/move.ts", database)).toEqual({ code: 0, output: "moved 0\n" });
+        throw new Error("no connection");
+      },
+    },
+  });
+  expect(await move("graphile-worker/move.ts", database)).toEqual({ code: 0, output: "moved 1\n" });
+  expect(await waiting(database)).toMatchObject({ newsletter: { headers: { attempts_left: 2 } } });
+});
+
+test("a job of a task that has no queue is named, and leaves all where they are", async () => {
+  await using database = await shop();
+  const utils = await graphileWorker(database);
+  await utils.addJob("mail", { to: ada, subject: "newsletter" });
+  const unknown = await utils.addJob("resize", { image: 1 });
+  const { code, output } = await move("graphile-worker/move.ts", database);
+  expect({ code, output }).toEqual({ code: 1, output: expect.stringContaining(`found job ${unknown.id} of resize`) });
+  expect(await jobsLeft(database)).toHaveLength(2);
+  expect(await waiting(database)).toEqual({});
 });

@@ -1,24 +1,13 @@
 import { Pgque } from "@pgque/client";
-import { PgBoss } from "pg-boss";
 import { expect, test } from "vitest";
 import { mails } from "../../docs/examples/migrating/queues.ts";
 import type { TestDatabase } from "../support/database.ts";
 import { until } from "../support/until.ts";
+import { pgBoss } from "./pg-boss.ts";
 import { move, serve, shop, waiting } from "./shop.ts";
 
 const ada = "ada@example.org";
 const dayMs = 86_400_000;
-
-/** The library on the test's database, without what it does by itself; the queues are those of the example. */
-async function pgBoss(database: TestDatabase) {
-  const boss = new PgBoss({ connectionString: database.url, supervise: false, schedule: false });
-  boss.on("error", () => undefined);
-  await boss.start();
-  await boss.createQueue("mails", { retryLimit: 4, retryBackoff: true });
-  await boss.createQueue("bookings", { policy: "key_strict_fifo" });
-  await boss.createQueue("digests");
-  return Object.assign(boss, { [Symbol.asyncDispose]: () => boss.stop({ graceful: false }) });
-}
 
 async function jobsLeft(database: TestDatabase): Promise<unknown[]> {
   const client = await database.connect();

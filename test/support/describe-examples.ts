@@ -180,7 +180,7 @@ export function describeExamples(node: string, version: string): void {
     });
 
     test.each([
-      ["client.ts", ["sent once: true", "refused: at", "streamed: true", "charge 9.9"]],
+      ["client.ts", ["sent once: true true", "refused: at", "streamed: true", "charge 9.9"]],
       [
         "administration.ts",
         [
@@ -206,14 +206,19 @@ export function describeExamples(node: string, version: string): void {
       await client.query(
         "create table public.orders (id int generated always as identity primary key, item text not null)",
       );
-      await client.query("select pgque.create_queue('orders placed'), pgque.subscribe('orders placed', 'c')");
       const { output, closed } = run(path.relative("docs/examples", file), database.url);
       const code = await closed;
       expect({ code, output: output.text }).toEqual({ code: 0, output: "" });
+      await client.query(`select pgque.subscribe('orders placed', 'c', '{"from": "earliest"}')`);
       const { rows } = await client.query(
         "select id, payload::jsonb from public.orders, pgque.receive('orders placed', 'c')",
       );
       expect(rows).toEqual([{ id: 1, payload: { orderId: 1 } }]);
+    });
+
+    test("the example of @pgque/postgres starts a server of its own", async () => {
+      const { output, closed } = run("postgres.ts", "");
+      expect({ code: await closed, output: output.text }).toEqual({ code: 0, output: "17 [ { major: 17 } ]\n" });
     });
 
     test("the worker's page runs as it is", async () => {

@@ -4,6 +4,7 @@ import { Worker } from "@pgque/worker";
 import { withAttemptsLeft } from "./moved.ts";
 import { bookings, digests, mails } from "./queues.ts";
 
+const terminated = once(process, "SIGTERM");
 const pgque = new Pgque(process.env["DATABASE_URL"]);
 
 const mailer = new Worker(
@@ -27,7 +28,7 @@ const reporter = new Worker(pgque, digests, ({ payload }) => console.log("digest
 await Promise.all([mailer, bookkeeper, reporter].map((worker) => worker.start()));
 
 await placeOrder(3, "ada@example.org", 990);
-await once(process, "SIGTERM");
+await terminated;
 await Promise.all([mailer, bookkeeper, reporter].map((worker) => worker.stop()));
 await pgque.close();
 

@@ -8,6 +8,7 @@ const placed = defineQueue("orders placed");
 const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });
 const pgque = new Pgque(pool);
 const db = drizzle(pool); // or over postgres.js, or another driver
+await pgque.ensure(placed); // creates the queue unless it is there
 
 await db.transaction(async (tx) => {
   const [order] = await tx.insert(orders).values({ item: "tea" }).returning();

@@ -4,6 +4,7 @@ import knexOf from "knex";
 const placed = defineQueue("orders placed");
 const pgque = new Pgque(process.env["DATABASE_URL"]);
 const knex = knexOf({ client: "pg", connection: process.env["DATABASE_URL"] ?? "" });
+await pgque.ensure(placed); // creates the queue unless it is there
 
 await knex.transaction(async (trx) => {
   const [order] = await trx("orders").insert({ item: "tea" }).returning("id");

@@ -6,6 +6,7 @@ const placed = defineQueue("orders placed");
 const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });
 const pgque = new Pgque(pool);
 const db = new Kysely<{ orders: { id: Generated<number>; item: string } }>({ dialect: new PostgresDialect({ pool }) });
+await pgque.ensure(placed); // creates the queue unless it is there
 
 await db.transaction().execute(async (tx) => {
   const order = await tx.insertInto("orders").values({ item: "tea" }).returning("id").executeTakeFirstOrThrow();

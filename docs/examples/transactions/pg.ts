@@ -4,6 +4,7 @@ import { Pool } from "pg";
 const placed = defineQueue("orders placed");
 const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });
 const pgque = new Pgque(pool);
+await pgque.ensure(placed); // creates the queue unless it is there
 
 const client = await pool.connect();
 try {

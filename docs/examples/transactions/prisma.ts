@@ -6,6 +6,7 @@ const placed = defineQueue("orders placed");
 const connectionString = process.env["DATABASE_URL"] ?? "";
 const pgque = new Pgque(connectionString);
 const prisma = new PrismaClient({ adapter: new PrismaPg({ connectionString }) });
+await pgque.ensure(placed); // creates the queue unless it is there
 
 await prisma.$transaction(async (tx) => {
   const order = await tx.order.create({ data: { item: "tea" } });

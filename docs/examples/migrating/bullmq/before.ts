@@ -11,6 +11,7 @@ interface Booking {
   cents: number;
 }
 
+const terminated = once(process, "SIGTERM");
 const pool = new Pool({ connectionString: process.env["DATABASE_URL"] });
 const connection = { url: process.env["REDIS_URL"] ?? "redis://127.0.0.1:6379" };
 const defaultJobOptions = { attempts: 5, backoff: { type: "exponential", delay: 1000 }, removeOnComplete: true };
@@ -36,7 +37,7 @@ const reporter = new Worker("digests", async ({ data }) => console.log("digest",
 await digests.upsertJobScheduler("digests", { pattern: "0 6 * * *", tz: "UTC" }, { data: { kind: "daily" } });
 
 await placeOrder(1, "ada@example.org", 500);
-await once(process, "SIGTERM");
+await terminated;
 await Promise.all([mailer, bookkeeper, reporter, mails, bookings, digests].map((part) => part.close()));
 await pool.end();
 

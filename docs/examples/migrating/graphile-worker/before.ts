@@ -11,6 +11,7 @@ interface Booking {
   cents: number;
 }
 
+const terminated = once(process, "SIGTERM");
 const connectionString = process.env["DATABASE_URL"] ?? "";
 const pool = new Pool({ connectionString });
 
@@ -34,7 +35,7 @@ const runner = await run({
 });
 
 await placeOrder(1, "ada@example.org", 500);
-await once(process, "SIGTERM");
+await terminated;
 await runner.stop();
 await pool.end();
 

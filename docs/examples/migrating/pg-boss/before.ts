@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { Pool } from "pg";
 import { PgBoss } from "pg-boss";
 
+const terminated = once(process, "SIGTERM");
 const connectionString = process.env["DATABASE_URL"] ?? "";
 const pool = new Pool({ connectionString });
 const boss = new PgBoss(connectionString);
@@ -23,7 +24,7 @@ await boss.work<{ kind: string }>("digests", async ([job]) => console.log("diges
 await boss.schedule("digests", "0 6 * * *", { kind: "daily" });
 
 await placeOrder(1, "ada@example.org", 500);
-await once(process, "SIGTERM");
+await terminated;
 await boss.stop();
 await pool.end();
 

@@ -45,12 +45,15 @@ try {
   await pgque.close();
 }
 
-/** Takes every job out that no worker has and that waits for no other: what is active is done by its worker, what has failed for good stays. */
+/**
+ * Takes every job out that no worker has and that is in no flow: a job that waits for one that was taken would wait forever. What is active is done by
+ * its worker, what has failed for good stays.
+ */
 async function takeJobs(client: PoolClient): Promise<Job[]> {
   const { rows } = await client.query<Job>(
     `with free as (
        select name, id from pgboss.job
-       where name = any($1) and state in ('created', 'retry') and not blocked
+       where name = any($1) and state in ('created', 'retry') and not blocked and not blocking
        for update skip locked
      ), taken as (
        delete from pgboss.job using free where job.name = free.name and job.id = free.id returning job.*
