@@ -53,7 +53,7 @@ function complaints(markdown) {
   return found;
 }
 
-const pages = ["*.md", "docs/*.md", "sql/*.md", "bench/*.md", "packages/*/README.md"];
+const pages = ["*.md", "docs/*.md", "sql/*.md", "bench/*.md", "packages/*/README.md", "examples/*/README.md"];
 const made = new Set(["docs/cli.md"]);
 const files = process.argv.length > 2 ? process.argv.slice(2) : globSync(pages, { cwd: root });
 for (const file of files.filter((name) => !made.has(name))) {
