@@ -6,11 +6,13 @@ const root = path.resolve(import.meta.dirname, "..");
 const documents = [
   "README.md",
   "CONTRIBUTING.md",
+  "SECURITY.md",
   "bench/README.md",
   "sql/README.md",
   "packages/client/README.md",
   "packages/worker/README.md",
   "packages/cli/README.md",
+  "packages/postgres/README.md",
   ...readdirSync(path.join(root, "docs"))
     .filter((file) => file.endsWith(".md"))
     .map((file) => `docs/${file}`),
@@ -18,6 +20,11 @@ const documents = [
 const read = (file: string): string => readFileSync(path.join(root, file), "utf8");
 
 describe("documents", () => {
+  test("are all in llms.txt", () => {
+    const listed = [...read("llms.txt").matchAll(/^- \[(.+)\]\(\1\): \w/gm)].map(([, file = ""]) => file);
+    expect(listed.toSorted()).toEqual([...documents, "CHANGELOG.md"].toSorted());
+  });
+
   test("quote the examples as they are, every one of them", () => {
     const quoted = new Set<string>();
     for (const document of documents) {

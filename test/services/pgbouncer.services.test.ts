@@ -26,6 +26,9 @@ test("client and worker work through pgbouncer in transaction mode", async () =>
     client.release();
     await until(() => handled.length >= payloads.length, "all are handled");
     expect(handled.toSorted((a, b) => Number(a) - Number(b))).toEqual(payloads);
+    // of both connections to the server
+    const counts = Array.from({ length: 8 }, async () => pgque.pool.query("select from pg_prepared_statements"));
+    expect((await Promise.all(counts)).map(({ rowCount }) => rowCount)).toEqual(counts.map(() => 0));
   } finally {
     await pgque.close();
   }

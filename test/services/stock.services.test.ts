@@ -1,17 +1,12 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import path from "node:path";
-import { text } from "node:stream/consumers";
 import { startPostgres } from "@pgque/postgres";
 import { Client } from "pg";
 import { describe, expect, test } from "vitest";
 import { ownServer } from "../support/database.ts";
 import { testServers, testSettings } from "../support/server.ts";
+import { runSuite } from "../support/suite.ts";
 
 // Servers as people have them: Debian's packages, with LLVM and jit = on, their own defaults, and autovacuum as it comes. The embedded servers of
 // the other tests have no LLVM.
-
-const root = path.resolve(import.meta.dirname, "../..");
 
 function programsOf(major: number): string {
   const bin = process.env[`PGQUE_TEST_STOCK_${major}`];
@@ -106,12 +101,6 @@ describe.each(stock)("on PostgreSQL $major as Debian ships it", ({ bin, folders 
   });
 
   test(`all tests of ${folders.join(" and ")} pass`, { timeout: 1_500_000, retry: 0 }, async () => {
-    const suite = spawn("vitest", ["run", "--project", "fast", "--maxWorkers=2", ...folders], {
-      cwd: root,
-      env: { ...process.env, PGQUE_TEST_BIN: bin },
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const [output, errors, [code]] = await Promise.all([text(suite.stdout), text(suite.stderr), once(suite, "exit")]);
-    expect({ code, output: code === 0 ? "" : output + errors }).toEqual({ code: 0, output: "" });
+    expect(await runSuite(folders, { PGQUE_TEST_BIN: bin })).toEqual({ code: 0, output: "" });
   });
 });

@@ -37,7 +37,7 @@ export async function laterPackages(later: Release): Promise<string> {
   const parts = Object.entries({ fingerprint, firstVersion, statements, migrations });
   await writeFile(
     path.join(dist, "release.gen.js"),
-    parts.map(([name, value]) => `export const ${name} = ${JSON.stringify(value)};\n`).join(""),
+    parts.map(([name, value]) => `exports.${name} = ${JSON.stringify(value)};\n`).join(""),
   );
   return folder;
 }
