@@ -33,7 +33,7 @@ first_minute=$(cat "$repository/docs/examples/command-line/first-minute.sh")
 as_user env PS4='+ $EPOCHREALTIME ' PATH="$clone/node_modules/.bin:$PATH" \
   setsid bash -euc "echo \$\$ > ~/group; set -x; $first_minute" > "$work/log" 2>&1 &
 block=$!
-until grep -q "charged 42" "$work/log"; do
+until grep -qs "charged 42" "$work/log"; do
   kill -0 "$block" 2> /dev/null || { tail -n 50 "$work/log"; echo "FAILED: the first minute, as $user"; exit 1; }
   sleep 0.1
 done
