@@ -14,7 +14,7 @@ select string_agg(d.statement, E';\\n' order by d.statement collate "C" desc) as
       from (
         select format('drop table if exists %s cascade', c.oid::regclass) as statement
           from pg_class c
-         where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') and c.relname ~ '^(message|batch|outcome)_[0-9]+(_[0-9]+)?$'
+         where c.relnamespace = $1::regnamespace and c.relkind in ('r', 'p') and c.relname ~ '^(message|batch|outcome|cancelled)_[0-9]+(_[0-9]+)?$'
          union all
         select format('drop routine if exists %s cascade', p.oid::regprocedure)
           from pg_proc p

@@ -25,7 +25,7 @@ begin
   end if;
   execute format('revoke all on all routines in schema %I from public', current_schema());
   execute format('revoke all on schema %I from public', current_schema());
-  foreach type_name in array '{caller,option_kind,message,received_message,sent,found_message,peeked_message,listed_dead_letter,settled_watermark,requeued,delayed_position,consumer_position}'::text[] loop
+  foreach type_name in array '{caller,option_kind,message,received_message,sent,found_message,located_message,cancellation,peeked_message,listed_dead_letter,settled_watermark,requeued,delayed_position,consumer_position}'::text[] loop
     execute format(qualified('revoke all on type {schema}.%I from public'), type_name);
   end loop;
   perform grant_queues_again();

@@ -27,7 +27,7 @@ begin atomic
   union all
   select unnest('{
     receive,receive_messages,next_messages,receive_<queue>,batch_queue,extend,ack,ack_<queue>,ack_by_number,ack_strict,nack,snooze,bury,settle,report_started,finish_batch,event_retry,
-    subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
+    cancel,cancel_by_key,subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
     subscribe_subconsumer,receive_coop,touch_subconsumer,unsubscribe_subconsumer,
     heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,deliver_due,maintain_shared,maintain_queue,queues_to_maintain,next_due_at,max_retries,skipped_messages,schedule
   }'::text[]), 'receive'

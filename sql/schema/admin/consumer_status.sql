@@ -136,12 +136,13 @@ return render($sql$
               (
                 select m.seq, m.created_at
                   from (select pg_snapshot_xip(p.prev) union select pg_snapshot_xip(p.next)) as late(txid)
-                 cross join lateral (select m.seq, m.created_at, m.consumer_id, m.expires_at from {schema}.message_${queue} m where m.lane = p.lane and m.txid = late.txid offset 0) m
+                 cross join lateral (select ${id}m.seq, m.created_at, m.consumer_id, m.expires_at from {schema}.message_${queue} m where m.lane = p.lane and m.txid = late.txid offset 0) m
                  where not ((late.txid, m.seq) > ${range_start})
                    and not pg_visible_in_snapshot(late.txid, p.prev)
                    and not (pg_visible_in_snapshot(late.txid, p.next) and (late.txid, m.seq) <= (p.last_txid, p.last_seq))
                    and (m.consumer_id is null or m.consumer_id = p.consumer_id)
                    and (m.expires_at is null or m.expires_at > clock_timestamp())
+                   ${and_not_cancelled}
                  limit ${counted} + 1
               )
               union all
@@ -152,6 +153,7 @@ return render($sql$
                    and (m.txid, m.seq) > ${range_start}
                    and (m.consumer_id is null or m.consumer_id = p.consumer_id)
                    and (m.expires_at is null or m.expires_at > clock_timestamp())
+                   ${and_not_cancelled}
                  order by m.lane, m.txid, m.seq
                  limit ${counted} + 1
               )
@@ -159,7 +161,10 @@ return render($sql$
            limit ${counted} + 1
         ) m
     ) m
-$sql$, jsonb_build_object('queue', queue_id, 'counted', counted, 'range_start', range_start('p', 'p.prev')));
+$sql$, jsonb_build_object(
+  'queue', queue_id, 'counted', counted, 'range_start', range_start('p', 'p.prev'), 'and_not_cancelled', not_cancelled(queue_id, 'c.name'),
+  'id', case when allows_cancel(queue_id) then 'm.id, ' else '' end
+));
 
 -- The open batches, and the messages in them that are not settled. Not those of an ordered consumer whose batch waits, or may be handed out
 -- again: these are in nobody's hands. Of the batches that are not looked at it is taken that as many are open.

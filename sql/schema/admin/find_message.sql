@@ -10,6 +10,7 @@
 --   dead       its attempts were used up, or it was buried. dead_letter_id is what redrive and purge_dead_letters take
 --   settled    nothing is left to do: acked, or given back and since then received again or purged
 --   expired    not delivered, its time had come
+--   cancelled  not delivered, see cancel
 --   passed     the consumer is past it, and nothing else is known: settled long ago, or sent before the consumer subscribed
 create type found_message as (
   state text,
@@ -52,20 +53,20 @@ begin
   end if;
   return query
     with place as materialized (
-      select * from find_in_segments(of_queue, find_message.message_id)
+      select (p.found).* from locate_in_segments(of_queue, array[find_message.message_id]) p
       union all
-      select * from find_delayed(of_queue, find_message.message_id)
+      select (p.found).* from locate_delayed(of_queue, array[find_message.message_id]) p
       union all
       select * from find_dead(of_queue, find_message.message_id)
     ),
     over as (
       select distinct on (p.consumer) p.*
         from place p
-        join unnest('{expired,settled,passed}'::text[]) with ordinality as s(state, rank) using (state)
+        join unnest('{cancelled,expired,settled,passed}'::text[]) with ordinality as s(state, rank) using (state)
        order by p.consumer, s.rank, p.settled_at desc
     ),
     alive as (
-      select p.* from place p where p.state not in ('expired', 'settled', 'passed')
+      select p.* from place p where p.state not in ('cancelled', 'expired', 'settled', 'passed')
     )
     select * from alive
     union all
@@ -74,8 +75,15 @@ begin
 end
 $$;
 
--- In the segments: a row for each consumer that the message, or a retry of it, is for.
-create function find_in_segments(queue_id int, message_id bigint) returns setof found_message
+-- A place where a message is, and the table that has it.
+create type located_message as (
+  message_id bigint,
+  source text,
+  found found_message
+);
+
+-- In the segments: a row for each consumer that a message, or a retry of it, is for. source: the number of the segment.
+create function locate_in_segments(queue_id int, message_ids bigint[]) returns setof located_message
 language plpgsql
 stable
 set search_path from current
@@ -83,7 +91,10 @@ as $$
 begin
   return query execute render($sql$
     with message as materialized (
-      select m.*, m.expires_at <= clock_timestamp() as is_expired from {schema}.message_${queue} m where m.id = $2
+      select m.*, m.expires_at <= clock_timestamp() as is_expired, substring(t.relname from '[0-9]+$') as source
+        from {schema}.message_${queue} m
+        join pg_class t on t.oid = m.tableoid
+       where m.id = any ($2)
     ),
     consumer_message as (
       select m.*, p.consumer_id as of_consumer, c.name as consumer,
@@ -93,7 +104,9 @@ begin
         join (${cursors}) p on p.lane = m.lane and (m.consumer_id is null or m.consumer_id = p.consumer_id)
         join {schema}.consumer c on c.id = p.consumer_id
     )
-    select case
+    select r.id, r.source, row(
+           case
+             ${when_cancelled}
              when r.is_received is not true or b.id is null
                then case when r.is_expired then 'expired' when r.is_received then 'passed' else 'waiting' end
              when b.settled_at is not null then 'settled'
@@ -106,7 +119,7 @@ begin
              then greatest(b.lease_until, {schema}.worker_alive_until(b.worker))
            end,
            b.settled_at, case when b.settled_at is null then b.waits_until end, null::timestamptz, null::text, null::bigint,
-           r.type, r.payload, r.headers, r.created_at, r.expires_at, case when q.lane_by = 'priority' then r.lane::int end, r.key
+           r.type, r.payload, r.headers, r.created_at, r.expires_at, case when q.lane_by = 'priority' then r.lane::int end, r.key)::{schema}.found_message
       from (
         select * from consumer_message
         union all
@@ -118,8 +131,11 @@ begin
   $sql$, jsonb_build_object(
     'queue', queue_id,
     'cursors', cursors_query(queue_id),
-    'newest_batch', newest_batch_query(queue_id)
-  )) using null::int, message_id;
+    'newest_batch', newest_batch_query(queue_id),
+    'when_cancelled', case when allows_cancel(queue_id) then format(qualified(
+      'when exists (select from {schema}.cancelled_%s x where x.message_id = r.id and (x.consumer is null or x.consumer = r.consumer)) then ''cancelled'''
+    ), queue_id) else '' end
+  )) using null::int, message_ids;
 end
 $$;
 
@@ -141,8 +157,8 @@ return render($sql$
          limit 1
 $sql$, jsonb_build_object('queue', queue_id));
 
--- Among what is delayed, sent so or to be tried again.
-create function find_delayed(queue_id int, message_id bigint) returns setof found_message
+-- Among what is delayed, sent so or to be tried again. source: the table.
+create function locate_delayed(queue_id int, message_ids bigint[]) returns setof located_message
 language plpgsql
 stable
 set search_path from current
@@ -154,17 +170,20 @@ begin
   foreach source in array delayed_tables() loop
     moved := delayed_position(source);
     return query execute format(qualified($sql$
-      select case when d.consumer_id is null then 'delayed' else 'retrying' end, c.name, d.attempt::int, null::bigint, null::text, null::timestamptz,
+      select d.id, %1$L, row(
+             case when exists (
+               select from {schema}.%2$I x where x.queue_uid = d.queue_uid and x.message_id = d.id and (x.consumer is null or x.consumer = c.name)
+             ) then 'cancelled' when d.consumer_id is null then 'delayed' else 'retrying' end, c.name, d.attempt::int, null::bigint, null::text, null::timestamptz,
              null::timestamptz, d.due_at, null::timestamptz, null::text, null::bigint,
-             d.type, d.payload, d.headers, d.created_at, d.expires_at, case when q.lane_by = 'priority' then d.lane::int end, d.key
-        from {schema}.%I d
+             d.type, d.payload, d.headers, d.created_at, d.expires_at, case when q.lane_by = 'priority' then d.lane::int end, d.key)::{schema}.found_message
+        from {schema}.%1$I d
         join {schema}.queue q on q.uid = d.queue_uid
         left join {schema}.consumer c on c.id = d.consumer_id
-       where q.id = $1 and d.id = $2
+       where q.id = $1 and d.id = any ($2) %3$s
          and not {schema}.is_moved($3, d.txid, d.due_at, d.seq)
          -- a retry for a consumer that is gone is for nobody
          and (d.consumer_id is null or c.id is not null)
-    $sql$), source) using queue_id, message_id, moved;
+    $sql$), source, 'cancelled_' || source, case when allows_cancel(queue_id) then 'and d.cancellable' else '' end) using queue_id, message_ids, moved;
   end loop;
 end
 $$;

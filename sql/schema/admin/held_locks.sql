@@ -14,7 +14,7 @@ begin atomic
   union all
   select lock_key(p.purpose, q.id), p.purpose, q.name, null
     from queue q
-   cross join unnest('{maintain,subscribe,idle}'::text[]) as p(purpose)
+   cross join unnest('{maintain,subscribe,idle,cancel}'::text[]) as p(purpose)
    where (of_queue is null or q.id = of_queue) and (may_view(caller) or may_receive(caller, q.id))
   union all
   select lock_key('cursor', q.id, c.id), 'cursor', q.name, c.name
@@ -24,7 +24,7 @@ begin atomic
 end;
 
 -- The locks of ours that somebody has held for longer than a while, those that are held for longest first, a hundred at most.
---   purpose    cursor: of that consumer. maintain, subscribe, idle: of that queue. registry, delayed, heartbeat, dedupe, schedule: of all queues
+--   purpose    cursor: of that consumer. maintain, subscribe, idle, cancel: of that queue. registry, delayed, heartbeat, dedupe, schedule: of all queues
 --   pid        the process that pg_terminate_backend ends; null: prepared_transaction holds it
 --   since      at the latest. Postgres does not say when a lock was taken, but when its transaction began; for a session that is idle and holds
 --              it nevertheless, since when it is; and whoever waits for a lock waits since it was held. Of other roles' sessions an owner of the

@@ -21,7 +21,8 @@ begin
     execute format(qualified('lock table {schema}.batch_%1$s, {schema}.message_%1$s in access exclusive mode'), of_queue);
   end loop;
   lock table delayed_soon_0, delayed_soon_0_log, delayed_soon_1, delayed_soon_1_log,
-             delayed_later_0, delayed_later_0_log, delayed_later_1, delayed_later_1_log, dedupe, heartbeat in access exclusive mode;
+             delayed_later_0, delayed_later_0_log, delayed_later_1, delayed_later_1_log,
+             cancelled_delayed_soon_0, cancelled_delayed_soon_1, cancelled_delayed_later_0, cancelled_delayed_later_1, dedupe, heartbeat in access exclusive mode;
   return true;
 exception
   when lock_not_available then

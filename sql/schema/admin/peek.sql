@@ -116,8 +116,8 @@ begin
       'cursors', cursors_query(queue_id),
       'turn', case when lane_by = 'priority' then '-p.lane' else 'p.lane' end,
       'first_turn', case when lane_by = 'priority' then '-$3' else '$3' end,
-      'limited', 'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp())'
-        || ' order by m.lane, m.txid, m.seq limit $2',
+      'limited', 'and (m.consumer_id is null or m.consumer_id = $1) and (m.expires_at is null or m.expires_at > clock_timestamp()) '
+        || not_cancelled(queue_id, qualified('(select c.name from {schema}.consumer c where c.id = $1)')) || ' order by m.lane, m.txid, m.seq limit $2',
       'range_start_of_window', range_start('w', 'p.prev'),
       'range_start_of_next', range_start('x', 'p.next')
     );
@@ -235,7 +235,14 @@ declare
     d.queue_uid = (select q.uid from {schema}.queue q where q.id = $1)
     and case when $2 is null then d.consumer_id is null or exists (select from {schema}.consumer c where c.id = d.consumer_id)
           else (d.consumer_id is null or d.consumer_id = $2) and (d.expires_at is null or d.expires_at > clock_timestamp()) end
-  $sql$));
+    %s
+  $sql$), case when allows_cancel(queue_id) then format(qualified($sql$
+    and not exists (
+      select from {schema}.%I x
+       where x.queue_uid = d.queue_uid and x.message_id = d.id
+         and (x.consumer is null or x.consumer = (select c.name from {schema}.consumer c where c.id = $2))
+    )
+  $sql$), 'cancelled_' || source) end);
 begin
   return query execute render($sql$
     select d.seq, row(

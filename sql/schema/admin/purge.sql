@@ -57,7 +57,7 @@ begin
   end loop;
   execute format(qualified('select count(*) from {schema}.message_%s'), queue_id) into messages;
   for segment in 0 .. segment_count(queue_id) - 1 loop
-    execute format(qualified('truncate only {schema}.message_%1$s_%2$s, only {schema}.batch_%1$s_%2$s, only {schema}.outcome_%1$s_%2$s'), queue_id, segment);
+    perform empty_segment(queue_id, segment);
   end loop;
   return messages;
 end

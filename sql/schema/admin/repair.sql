@@ -114,6 +114,34 @@ begin
 end
 $$;
 
+-- Takes the cancellations out of tables, to be written again: they name messages by their ids, which stay.
+create function keep_cancellations(variadic sources text[]) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  source text;
+begin
+  execute format(qualified('create temp table pg_temp.kept_cancellation on commit drop as select * from {schema}.%I limit 0'), sources[1]);
+  foreach source in array sources loop
+    execute format(qualified('insert into pg_temp.kept_cancellation select * from {schema}.%I'), source);
+    execute format(qualified('truncate {schema}.%I'), source);
+  end loop;
+end
+$$;
+
+create function restore_cancellations(target text) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  execute format(qualified('insert into {schema}.%I select distinct * from pg_temp.kept_cancellation'), target);
+  drop table pg_temp.kept_cancellation;
+end
+$$;
+
 -- Writes a queue anew. Returns how many messages are to be received.
 create function repair_queue(queue_id int) returns bigint
 language plpgsql
@@ -155,6 +183,7 @@ begin
       join (select distinct b.consumer_id, b.lane from {schema}.batch_%1$s b) b on b.consumer_id = c.id
      where c.queue_id = %1$s
   $sql$), queue_id) into cursors;
+  perform keep_cancellations(concat_ws('_', 'cancelled', queue_id)) where allows_cancel(queue_id);
   execute format(qualified('truncate {schema}.message_%1$s, {schema}.batch_%1$s, {schema}.outcome_%1$s'), queue_id);
 
   select count(*) filter (where k.place = 0) as kept, count(*) filter (where k.place > 0) as to_receive into counted from pg_temp.kept_message k;
@@ -165,6 +194,10 @@ begin
     select $1 + k.number, k.of_consumer, k.of_attempt, ${columns} from pg_temp.kept_message k order by k.number
   $sql$, jsonb_build_object('queue', queue_id, 'segment', pointer_segment(pg_sequence_last_value(pointer)), 'columns', columns)) using first_seq;
   drop table pg_temp.kept_message;
+  if allows_cancel(queue_id) then
+    perform restore_cancellations(concat_ws('_', 'cancelled', queue_id, pointer_segment(pg_sequence_last_value(pointer))));
+    perform setval(relation(format('has_cancelled_%s', queue_id)), 1);
+  end if;
 
   perform pg_current_xact_id();
   before := snapshot_now();
@@ -195,6 +228,7 @@ begin
   if pointer_segment(pg_sequence_last_value(pointer)) <= 1 is not true then
     perform setval(pointer, pointer_to(0));
   end if;
+  perform keep_cancellations(format('cancelled_delayed_%s_0', store), format('cancelled_delayed_%s_1', store));
   execute format(qualified('create temp table pg_temp.kept_delayed on commit drop as select * from {schema}.delayed_%s_0 limit 0'), store);
   foreach source in array array[format('delayed_%s_0', store), format('delayed_%s_1', store)] loop
     position := delayed_position(source);
@@ -211,6 +245,7 @@ begin
   execute format(qualified('insert into {schema}.%1$I (%2$s) select %2$s from pg_temp.kept_delayed order by due_at, seq'), delayed_table(store),
     columns_but(relation(delayed_table(store)), '{txid,seq}'));
   drop table pg_temp.kept_delayed;
+  perform restore_cancellations('cancelled_' || delayed_table(store));
 end
 $$;
 

@@ -29,6 +29,8 @@ begin
       lane smallint not null default 0,
       key text,
       expires_at timestamptz,
+      -- found by its id, to be cancelled; null: its queue cancels nothing
+      cancellable boolean,
       type text not null,
       payload text,
       headers jsonb
@@ -37,6 +39,7 @@ begin
     alter table {schema}.${table:I} replica identity full;
     create index on {schema}.${table:I} (due_at, seq);
     create index on {schema}.${table:I} (txid);
+    create index on {schema}.${table:I} (queue_uid, id) where cancellable;
     comment on table {schema}.${table:I} is 'Messages that wait for their time.';
 
     create table {schema}.${log:I} (

@@ -127,6 +127,7 @@ declare
   settings constant queue := (select q from queue q where q.id = queue_id);
   delivered bigint;
 begin
+  perform move_cancellations(source, queue_id) from unnest(delayed_tables()) as source;
   -- lanes may have been added since a message was sent whose transaction was open then: the lane of a key is found anew
   execute render($sql$
     insert into {schema}.message_${queue}_${segment} (seq, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)

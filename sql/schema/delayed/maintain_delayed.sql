@@ -106,7 +106,7 @@ declare
   position record;
   something_left boolean;
 begin
-  execute format(qualified('lock table only {schema}.%1$I, only {schema}.%2$I in access exclusive mode nowait'), source, source || '_log');
+  execute format(qualified('lock table only {schema}.%1$I, only {schema}.%2$I, only {schema}.%3$I in access exclusive mode nowait'), source, source || '_log', 'cancelled_' || source);
   -- a sender that read the pointer before it moved may have inserted since the last move
   position := delayed_position(source);
   execute format(qualified($sql$
@@ -117,7 +117,7 @@ begin
   if something_left then
     return false;
   end if;
-  execute format(qualified('truncate only {schema}.%1$I, only {schema}.%2$I restart identity'), source, source || '_log');
+  execute format(qualified('truncate only {schema}.%1$I, only {schema}.%2$I, only {schema}.%3$I restart identity'), source, source || '_log', 'cancelled_' || source);
   return true;
 exception
   when lock_not_available then

@@ -237,12 +237,13 @@ declare
 begin
   if target is not null then
     perform write_rows(render($sql$
-      insert into {schema}.${target:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.type, d.payload, d.headers
+      insert into {schema}.${target:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, cancellable, type, payload, headers)
+      select d.due_at, d.queue_uid, d.id, d.created_at, d.consumer_id, d.attempt, d.lane, d.key, d.expires_at, d.cancellable, d.type, d.payload, d.headers
         from {schema}.${source:I} d
        where d.ctid = any ($1)
        order by d.due_at, d.seq
     $sql$, jsonb_build_object('target', delayed_table(target), 'source', source)), tids);
+    perform move_cancellations(source, delayed_table(target), tids);
     return;
   end if;
   for part in
@@ -265,6 +266,7 @@ begin
       'source', source,
       'lane', case when part.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), part.id) else 'd.lane' end
     )), part.tids);
+    perform move_cancellations(source, part.id, part.tids);
     perform wake(part.id);
   end loop;
 end

@@ -73,7 +73,7 @@ begin
     return 0;
   end if;
   perform generate_dispatchers();
-  execute format(qualified('drop table {schema}.message_%1$s, {schema}.batch_%1$s, {schema}.outcome_%1$s cascade'), old_id);
+  execute format(qualified('drop table if exists {schema}.message_%1$s, {schema}.batch_%1$s, {schema}.outcome_%1$s, {schema}.cancelled_%1$s cascade'), old_id);
   execute format(qualified('drop function {schema}.send_%1$s, {schema}.send_batch_%1$s, {schema}.receive_%1$s, {schema}.ack_%1$s, {schema}.consumer_status_%1$s'), old_id);
   execute format(qualified('drop function if exists {schema}.lane_of_%s'), old_id);
   return 1;

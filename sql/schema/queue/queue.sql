@@ -30,6 +30,8 @@ create table queue (
   low_priority_every int check (low_priority_every > 1),
   -- messages may be sent with an end of their life, after which they are not delivered
   allow_expiry boolean not null default false,
+  -- messages may be cancelled: see cancel/cancellations.sql
+  allow_cancel boolean not null default false,
   -- receives return nothing
   paused boolean not null default false,
   -- the last migration that its tables have had

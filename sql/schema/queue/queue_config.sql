@@ -18,7 +18,8 @@ return array[
   row('partitions', 'integer', '1', '1024', true),
   row('priorities', 'integer', '1', '1024', true),
   row('low_priority_every', 'integer', '2', '2147483647', true),
-  row('allow_expiry', 'boolean', null, null, false)
+  row('allow_expiry', 'boolean', null, null, false),
+  row('allow_cancel', 'boolean', null, null, false)
 ]::option_kind[];
 
 -- Refuses options that a queue cannot be created with.
@@ -75,6 +76,10 @@ begin
   if settings.allow_expiry and (options ->> 'allow_expiry')::boolean is false then
     problems := problems || format('allow_expiry of queue %s cannot be switched off', quote_literal(settings.name));
   end if;
+  -- … its tables have an index of messages by id from the beginning, or none
+  if (options ->> 'allow_cancel')::boolean is distinct from settings.allow_cancel and options ->> 'allow_cancel' is not null then
+    problems := problems || format('queue %s was created %s allow_cancel', quote_literal(settings.name), case when settings.allow_cancel then 'with' else 'without' end);
+  end if;
   perform refuse_options(problems, queue_option_kinds());
 end
 $$;
@@ -100,6 +105,7 @@ begin
   settings.lanes := coalesce((options ->> 'partitions')::int, (options ->> 'priorities')::int, settings.lanes);
   settings.low_priority_every := case when options ? 'low_priority_every' then (options ->> 'low_priority_every')::int else settings.low_priority_every end;
   settings.allow_expiry := coalesce((options ->> 'allow_expiry')::boolean, settings.allow_expiry);
+  settings.allow_cancel := coalesce((options ->> 'allow_cancel')::boolean, settings.allow_cancel);
   return settings;
 end
 $$;
@@ -113,12 +119,12 @@ begin atomic
      set max_retries = settings.max_retries, max_crashes = settings.max_crashes, rotation_bytes = settings.rotation_bytes, rotation_period = settings.rotation_period,
          rotation_min_interval = settings.rotation_min_interval, retention = settings.retention, max_lag = settings.max_lag,
          max_lag_action = settings.max_lag_action, payload_bytes_max = settings.payload_bytes_max, notify = settings.notify,
-         lane_by = settings.lane_by, lanes = settings.lanes, low_priority_every = settings.low_priority_every, allow_expiry = settings.allow_expiry
+         lane_by = settings.lane_by, lanes = settings.lanes, low_priority_every = settings.low_priority_every, allow_expiry = settings.allow_expiry, allow_cancel = settings.allow_cancel
    where q.id = settings.id;
 end;
 
 -- Changes the options of a queue that are named, to what create_queue takes; null for max_lag and low_priority_every: none. 1 changed, 0 it was
--- like that. partitions and priorities are only added to those there are, partitions when the queue is drained; allow_expiry is not switched off again. What is wrong
+-- like that. partitions and priorities are only added to those there are, partitions when the queue is drained; allow_expiry is not switched off again, allow_cancel not changed. What is wrong
 -- is said all at once, and then nothing has changed.
 -- Errors: PQ001 no such queue, PQ004 options that cannot be, or a queue that is in use while lanes are added, PQ005 (to add lanes) not READ COMMITTED.
 create function change_queue(queue text, options jsonb) returns int
@@ -187,7 +193,7 @@ begin
              'rotation_min_interval', q.rotation_min_interval, 'retention', q.retention, 'max_lag', q.max_lag, 'max_lag_action', q.max_lag_action,
              'payload_bytes_max', q.payload_bytes_max, 'notify', q.notify,
              'partitions', case when q.lane_by = 'key' then q.lanes end, 'priorities', case when q.lane_by = 'priority' then q.lanes end, 'low_priority_every', q.low_priority_every,
-             'allow_expiry', q.allow_expiry
+             'allow_expiry', q.allow_expiry, 'allow_cancel', q.allow_cancel
            ),
            q.paused, q.created_at
       from queue q

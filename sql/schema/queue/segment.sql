@@ -114,6 +114,9 @@ begin
   perform setval(relation(format('segment_pointer_%s', queue_id)), pointer_to(0));
   perform setval(relation(format('lock_attempts_%s', queue_id)), 0);
   perform revoke_all(array(select format('%s_%s', kind, queue_id) from unnest('{message,batch,outcome,message_seq,batch_seq,segment_pointer,lock_attempts,idle}'::text[]) as kind));
+  if allows_cancel(queue_id) then
+    perform create_cancellations(queue_id);
+  end if;
   -- nothing has happened, and nothing is to be done: see rotation/idle.sql
   perform setval(relation(format('idle_%s', queue_id)), 4294967295 << 31);
 end
@@ -143,6 +146,9 @@ begin
       alter table {schema}.${kind}_${queue} attach partition {schema}.${kind}_${queue}_${segment} for values in (${segment});
     $ddl$, jsonb_build_object('kind', kind, 'queue', queue_id, 'segment', segment));
   end loop;
+  if allows_cancel(queue_id) then
+    perform create_cancellations_of_segment(queue_id, segment);
+  end if;
   perform revoke_all(array(select format('%s_%s_%s', of_kind, queue_id, segment) from unnest('{message,batch,outcome}'::text[]) as of_kind));
 end
 $$;

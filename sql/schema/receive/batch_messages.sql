@@ -30,6 +30,7 @@ declare
   b record;
   -- of a rest, the attempt of each message: looked up by a search, not by comparing it with all
   rest jsonb;
+  consumer_name text;
 begin
   execute format(qualified($sql$
     select b.*, coalesce(b.prev_snapshot, w.prev_snapshot) as prev, coalesce(b.next_snapshot, w.next_snapshot) as next
@@ -38,6 +39,9 @@ begin
      where b.id = $1
   $sql$), of_queue, batch_segment(batch_id)) into b using batch_id;
   rest := jsonb_object(b.remainder_ids::text[], b.remainder_attempts::text[]);
+  if allows_cancel(of_queue) then
+    consumer_name := (select c.name from consumer c where c.id = b.consumer_id);
+  end if;
   return query execute format(qualified($sql$
     select m.id, $8, coalesce(($9 ->> m.id::text)::int, m.attempt), case when $9 is null then m.crashes else ($11 ->> m.id::text)::int end, m.lane,
            m.key, m.expires_at, m.type, m.payload, m.headers, m.created_at
@@ -62,8 +66,9 @@ begin
       ) m
      where (m.consumer_id is null or m.consumer_id = $8)
        and case when $9 is null then m.expires_at is null or m.expires_at > $10 else $9 ? m.id::text end
+       %2$s
      order by m.txid, m.seq
-  $sql$), of_queue) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at,
-    jsonb_object(b.remainder_ids::text[], b.remainder_crashes::text[]);
+  $sql$), of_queue, not_cancelled(of_queue, '$12')) using b.prev, b.next, b.first_txid, b.first_seq, b.last_txid, b.last_seq, b.lane, b.consumer_id, rest, b.created_at,
+    jsonb_object(b.remainder_ids::text[], b.remainder_crashes::text[]), consumer_name;
 end
 $$;

@@ -84,5 +84,6 @@ return $lanes$
     end if;
     -- a limit is reached, which holds up no rest: it was received before
     continue when max_messages = 0;
-    expired := 0;$lanes$ || indent(statements, 2) || $lanes$
+    expired := 0;
+    ${forget_passed}$lanes$ || indent(statements, 2) || $lanes$
   end loop;$lanes$;

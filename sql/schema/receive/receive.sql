@@ -32,6 +32,7 @@ declare
   segments constant int := segment_count(queue_id);
   -- a window is read from the segments that hold it, not from all
   by_part constant boolean := segments > segments_looked_into();
+  cancels constant boolean := allows_cancel(queue_id);
   lane text;
   holes jsonb;
 begin
@@ -53,9 +54,19 @@ begin
     'return_late_and_window', return_messages(queue_id, lane, late_messages(queue_id, lane) || E'\nunion all\n' || window_messages(queue_id, lane)),
     'append_batch', append_batch(queue_id, lane),
     'count_expired', count_expired(queue_id, lane),
+    'find_passed', find_passed(queue_id, lane),
+    'declare_cancelled', case when cancels then E'has_cancelled boolean;\nhas_passed boolean := false;' else '' end,
+    'look_for_cancelled', case when cancels
+      then format(qualified('has_cancelled := pg_sequence_last_value(''{schema}.has_cancelled_%s'') = 1;'), queue_id) else '' end,
+    'or_passed', case when cancels then 'has_passed or ' else '' end,
     'find_open_batch', case when settings.lane_by is null then find_open_batch(queue_id) else '' end
   );
+  if cancels then
+    holes := holes || jsonb_build_object('return_not_cancelled', return_messages(queue_id, lane,
+      late_messages(queue_id, lane, cancelled => false) || E'\nunion all\n' || window_messages(queue_id, lane, cancelled => false)));
+  end if;
   if by_part then
+    holes := holes || jsonb_build_object('unless_cancelled', case when cancels then ' and not has_cancelled' else '' end);
     holes := holes || jsonb_build_object(
       'segments', array(select generate_series(0, segments - 1))::text,
       'return_part', return_messages(queue_id, lane, (
@@ -73,7 +84,7 @@ begin
     );
   end if;
   if settings.lane_by is not null then
-    holes := holes || jsonb_build_object('lanes_to_try', lanes_to_try(queue_id));
+    holes := holes || jsonb_build_object('lanes_to_try', lanes_to_try(queue_id), 'forget_passed', case when cancels then 'has_passed := false;' else '' end);
   end if;
   perform write_queue_function(
     concat_ws('_', 'receive', queue_id),
@@ -112,6 +123,7 @@ declare
   part record;
   lanes int[];
   from_lane int;
+  ${declare_cancelled}
   message record;
   seen int := 0;
   messages int := 0;
@@ -142,6 +154,7 @@ begin
   if is_paused${or_paused} then
     return;
   end if;
+  ${look_for_cancelled}
   if consumer_mode = 'exclusive' then
     ${find_open_batch}
     if nothing_open is not true then
@@ -162,7 +175,7 @@ begin
       return;
     end if;
   end if;$body$
-      || case when settings.lane_by is null then receive_lane(by_part) else receive_lanes(receive_lane(by_part)) end
+      || case when settings.lane_by is null then receive_lane(by_part, cancels) else receive_lanes(receive_lane(by_part, cancels)) end
       || E'\nend', holes)
   );
 end
@@ -199,8 +212,8 @@ if is_there and position.next_snapshot is null then
 end if;$cursor$;
 
 -- Part of a template: the statements that receive from one lane, whose cursor's lock is held, and return from the function when there was something.
--- by_part: see receive/window_segments.sql.
-create function receive_lane(by_part boolean) returns text
+-- by_part: see receive/window_segments.sql. cancels: see cancel/cancellations.sql.
+create function receive_lane(by_part boolean, cancels boolean) returns text
 language sql
 immutable
 return $lane$
@@ -240,7 +253,7 @@ return $lane$
       after_txid := position.last_txid;
       after_seq := position.last_seq;
     end if;$lane$ || case when by_part then receive_parts() else '' end || $lane$
-    if is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
+    $lane$ || case when cancels then E'if has_cancelled then\n      ${return_not_cancelled}\n    elsif' else 'if' end || $lane$ is_among_late and pg_snapshot_xmin(position.prev_snapshot) < after_txid then
       ${return_late_and_window}
     else
       -- most windows have no late messages, and to start the scans for them is what costs
@@ -248,11 +261,12 @@ return $lane$
     end if;
     ${append_batch}
     ${count_expired}
+    ${find_passed}
   end loop;
 
   -- a poll that had much to skip (an open bulk load, other consumers' retries, what had expired) is not paid for again. Not one that was slow
   -- for other reasons
-  if expired > 0 or clock_timestamp() - started > interval '10 ms'
+  if ${or_passed}expired > 0 or clock_timestamp() - started > interval '10 ms'
      and {schema}.index_entries_read('{schema}.message_${queue}') > 1000 then
     insert into {schema}.batch_${queue} (
       segment, consumer_id, lane, batch_no, prev_snapshot, next_snapshot, window_batch_no, last_txid, last_seq, messages, expired, exhausted, settled_before,

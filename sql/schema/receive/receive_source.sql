@@ -20,8 +20,9 @@ return case when (select q.allow_expiry from queue q where q.id = queue_id) then
 
 -- Fragment: the messages of transactions that were open when prev_snapshot was taken. One more than a page may have, which says whether it is
 -- the last.
--- Reads: position, of_consumer, max_messages, started.
-create function late_messages(queue_id int, lane text) returns text
+-- With those that are cancelled, if so wanted.
+-- Reads: position, of_consumer, consumer, max_messages, started.
+create function late_messages(queue_id int, lane text, cancelled boolean default true) returns text
 language plpgsql
 stable
 set search_path from current
@@ -39,6 +40,7 @@ begin
             and (m.txid, m.seq) > (position.last_txid, position.last_seq)
             and (m.consumer_id is null or m.consumer_id = of_consumer)
             ${and_not_expired}
+            ${and_not_cancelled}
           order by m.lane, m.txid, m.seq
           limit max_messages + 1
        ) m
@@ -46,15 +48,18 @@ begin
          and pg_visible_in_snapshot(late.txid, position.next_snapshot)
        limit max_messages + 1
     )
-  $sql$, jsonb_build_object('queue', queue_id, 'lane', lane, 'and_not_expired', not_expired(queue_id)));
+  $sql$, jsonb_build_object(
+    'queue', queue_id, 'lane', lane, 'and_not_expired', not_expired(queue_id),
+    'and_not_cancelled', case when cancelled then '' else not_cancelled(queue_id, format('receive_%s.consumer', queue_id)) end
+  ));
 end
 $generate$;
 
 -- Fragment: the messages of the main part of the window, before a txid; one more than a page may have. Every segment of the ring has a scan of its
 -- own, which is made ready anew for each receive: so the bounds are variables, not expressions, and all columns are taken, as they lie in the
--- table: both are most of what that costs. segment: of one segment, if it is among those of part; null: of the whole ring.
--- Reads: position, after_txid, after_seq, before_txid or part, of_consumer, max_messages, started.
-create function window_messages(queue_id int, lane text, segment int default null) returns text
+-- table: both are most of what that costs. segment: of one segment, if it is among those of part; null: of the whole ring. cancelled: with those that are.
+-- Reads: position, after_txid, after_seq, before_txid or part, of_consumer, consumer, max_messages, started.
+create function window_messages(queue_id int, lane text, segment int default null, cancelled boolean default true) returns text
 language plpgsql
 stable
 set search_path from current
@@ -71,6 +76,7 @@ begin
          and pg_visible_in_snapshot(m.txid, position.next_snapshot)
          and (m.consumer_id is null or m.consumer_id = of_consumer)
          ${and_not_expired}
+         ${and_not_cancelled}
        order by m.lane, m.txid, m.seq
        limit max_messages + 1
     )
@@ -80,7 +86,8 @@ begin
     'lane', lane,
     'and_in_part', case when segment is null then '' else format('and %s = any (part.part)', segment) end,
     'before', case when segment is null then 'before_txid' else 'part.before' end,
-    'and_not_expired', not_expired(queue_id)
+    'and_not_expired', not_expired(queue_id),
+    'and_not_cancelled', case when cancelled then '' else not_cancelled(queue_id, format('receive_%s.consumer', queue_id)) end
   ));
 end
 $generate$;
@@ -100,6 +107,28 @@ begin
     'queue', queue_id, 'lane', lane, 'until_txid', 'pg_snapshot_xmax(position.next_snapshot)', 'until_seq', '0',
     'range_start', range_start('position', 'position.prev_snapshot')
   ));
+end
+$generate$;
+
+-- Fragment: the statements that find out whether all that is left of a window is cancelled, after a look that found nothing else; empty for a queue that cancels
+-- nothing. So the cursor moves past it, and the next look need not read it again.
+-- Reads: has_cancelled, seen, position, after_txid, after_seq, before_txid, of_consumer, max_messages, started. Writes: has_passed.
+create function find_passed(queue_id int, lane text) returns text
+language plpgsql
+stable
+set search_path from current
+as $generate$
+begin
+  if not allows_cancel(queue_id) then
+    return '';
+  end if;
+  return render($sql$
+    if has_cancelled and seen = 0 and not has_passed then
+      has_passed := exists (
+        ${messages}
+      );
+    end if;
+  $sql$, jsonb_build_object('messages', late_messages(queue_id, lane) || E'\nunion all\n' || window_messages(queue_id, lane)));
 end
 $generate$;
 

@@ -67,7 +67,7 @@ immutable
 return $parts$
     -- of a long window alone: to find out plans a statement for each segment, and most windows end with their first page, also when it had all
     -- that was asked for
-    if attempt_no = 1 and not is_among_late and (position.window_segments is not null or position.batch_no > position.window_batch_no + 2) then
+    if attempt_no = 1 and not is_among_late${unless_cancelled} and (position.window_segments is not null or position.batch_no > position.window_batch_no + 2) then
       if position.window_segments is null then
         select w.segments, w.mins, w.maxs into position.window_segments, position.window_mins, position.window_maxs
           from {schema}.find_window_segments(${queue}, ${lane}, position.prev_snapshot, position.next_snapshot) w;

@@ -74,7 +74,7 @@ declare
   positions constant consumer_position[] := consumer_positions(queue_id);
   rotated record;
 begin
-  perform notify_listeners(queue_id);
+  perform notify_listeners(queue_id), clear_has_cancelled(queue_id, cardinality(ring));
   done := recover(queue_id, positions);
   rotated := rotate_queue(queue_id, ring, positions);
   done := done + rotated.done;

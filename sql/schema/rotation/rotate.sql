@@ -174,12 +174,15 @@ declare
   failures constant bigint := case when now_ms > next_ms + 60000 then 0 else least(attempts & 63, 20) end;
   -- a time later than any that is set here: the clock has stepped back
   may_wait constant boolean := now_ms >= next_ms or next_ms > now_ms + 30000;
+  kind text;
 begin
   -- an attempt that fails costs transaction ids, a look none
   if not may_wait and segment_is_in_use(queue_id, segment) then
     return false;
   end if;
-  execute format(qualified('lock table only {schema}.outcome_%1$s_%2$s, only {schema}.batch_%1$s_%2$s in access exclusive mode nowait'), queue_id, segment);
+  foreach kind in array array_remove(segment_tables(queue_id), 'message') loop
+    execute format(qualified('lock table only {schema}.%I in access exclusive mode nowait'), concat_ws('_', kind, queue_id, segment));
+  end loop;
   execute format(qualified('lock table only {schema}.message_%s_%s in access exclusive mode %s'), queue_id, segment, case when not may_wait then 'nowait' end);
   return true;
 exception
@@ -202,10 +205,23 @@ begin atomic
      where l.locktype = 'relation' and l.granted and l.pid is distinct from pg_backend_pid()
        and l.database = (select d.oid from pg_database d where d.datname = current_database())
        and l.relation = any (array(
-         select relation(format('%s_%s_%s', kind, segment_is_in_use.queue_id, segment_is_in_use.segment))::oid from unnest('{message,batch,outcome}'::text[]) as kind
+         select relation(format('%s_%s_%s', kind, segment_is_in_use.queue_id, segment_is_in_use.segment))::oid from unnest(segment_tables(segment_is_in_use.queue_id)) as kind
        ))
   );
 end;
+
+-- Truncates the tables of a segment, whatever is in them.
+create function empty_segment(queue_id int, segment int) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  execute 'truncate ' || (
+    select string_agg(format(qualified('only {schema}.%I'), concat_ws('_', kind, queue_id, segment)), ', ') from unnest(segment_tables(queue_id)) as kind
+  );
+end
+$$;
 
 -- Truncates one segment if it is drained. True: its space is given back when this transaction commits.
 create function truncate_segment(queue_id int, segment int) returns boolean
@@ -236,7 +252,7 @@ begin
       return false;
   end;
   perform copy_cursors(queue_id, segment);
-  execute format(qualified('truncate only {schema}.message_%1$s_%2$s, only {schema}.batch_%1$s_%2$s, only {schema}.outcome_%1$s_%2$s'), queue_id, segment);
+  perform empty_segment(queue_id, segment);
   return true;
 end
 $$;

@@ -12,6 +12,7 @@ create table dedupe (
   -- of the queue: its number may be given out again, this is not
   queue_uid bigint not null,
   key text not null,
+  -- negative: cancel has given the key back, which the message with this id had
   message_id bigint not null,
   expires_at timestamptz not null
 ) partition by list (segment);
@@ -47,21 +48,11 @@ declare
   ttl constant interval := dedupe_ttl(options);
   pointer bigint;
   first_id bigint;
-  looked_at timestamptz;
 begin
   perform require_read_committed('send with a dedupe_key');
   perform pg_advisory_xact_lock(hashtextextended(wanted, dedupe_seed(queue_uid)));
   pointer := pg_sequence_last_value('dedupe_pointer');
-  looked_at := clock_timestamp();
-  -- by name: a look at the parent would lock the third table too, until this transaction ends
-  case pointer_segment(pointer)
-    when 0 then first_id := (select d.message_id from (select * from dedupe_0 union all select * from dedupe_2) d
-      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > looked_at limit 1);
-    when 1 then first_id := (select d.message_id from (select * from dedupe_1 union all select * from dedupe_0) d
-      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > looked_at limit 1);
-    when 2 then first_id := (select d.message_id from (select * from dedupe_2 union all select * from dedupe_1) d
-      where d.queue_uid = claim_key.queue_uid and d.key = wanted and d.expires_at > looked_at limit 1);
-  end case;
+  first_id := (look_up_key(queue_uid, wanted, pointer_segment(pointer))).message_id;
   if first_id is not null then
     return first_id;
   end if;
@@ -71,6 +62,93 @@ begin
     values (pointer_segment(pg_sequence_last_value('dedupe_pointer')), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
   end if;
   return null;
+end
+$$;
+
+-- The message that has a key, whose lock is held; null: none. current_table: what the pointer says. By name: a look at the parent would lock the third table
+-- too, until this transaction ends.
+create function look_up_key(queue_uid bigint, wanted text, current_table int, out message_id bigint, out expires_at timestamptz)
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  looked_at constant timestamptz := clock_timestamp();
+  claim record;
+begin
+  case current_table
+    when 0 then
+      select d.message_id, d.expires_at into claim from (select * from dedupe_0 union all select * from dedupe_2) d
+       where d.queue_uid = look_up_key.queue_uid and d.key = wanted and d.expires_at > looked_at and d.message_id > 0
+         and not is_key_released(d.queue_uid, d.key, d.message_id, current_table)
+       limit 1;
+    when 1 then
+      select d.message_id, d.expires_at into claim from (select * from dedupe_1 union all select * from dedupe_0) d
+       where d.queue_uid = look_up_key.queue_uid and d.key = wanted and d.expires_at > looked_at and d.message_id > 0
+         and not is_key_released(d.queue_uid, d.key, d.message_id, current_table)
+       limit 1;
+    when 2 then
+      select d.message_id, d.expires_at into claim from (select * from dedupe_2 union all select * from dedupe_1) d
+       where d.queue_uid = look_up_key.queue_uid and d.key = wanted and d.expires_at > looked_at and d.message_id > 0
+         and not is_key_released(d.queue_uid, d.key, d.message_id, current_table)
+       limit 1;
+  end case;
+  message_id := claim.message_id;
+  expires_at := claim.expires_at;
+end
+$$;
+
+-- Whether cancel has given back the key of a message. Asked of keys that somebody has alone.
+create function is_key_released(queue_uid bigint, wanted text, message_id bigint, current_table int) returns boolean
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+begin
+  case current_table
+    when 0 then return exists (
+      select from (select * from dedupe_0 union all select * from dedupe_2) d
+       where d.queue_uid = is_key_released.queue_uid and d.key = wanted and d.message_id = -is_key_released.message_id
+    );
+    when 1 then return exists (
+      select from (select * from dedupe_1 union all select * from dedupe_0) d
+       where d.queue_uid = is_key_released.queue_uid and d.key = wanted and d.message_id = -is_key_released.message_id
+    );
+    when 2 then return exists (
+      select from (select * from dedupe_2 union all select * from dedupe_1) d
+       where d.queue_uid = is_key_released.queue_uid and d.key = wanted and d.message_id = -is_key_released.message_id
+    );
+  end case;
+end
+$$;
+
+-- Gives keys back that messages have, whose locks are held: who sends with one of them next is the first.
+create function release_keys(queue_uid bigint, keys text[]) returns void
+language plpgsql
+volatile
+set search_path from current
+set enable_seqscan = off
+as $$
+#variable_conflict use_column
+declare
+  pointer constant bigint := pg_sequence_last_value('dedupe_pointer');
+  released dedupe[];
+begin
+  released := array(
+    select row(pointer_segment(pointer), release_keys.queue_uid, w.key, -c.message_id, c.expires_at)::dedupe
+      from (select distinct unnest(keys) as key) w
+     cross join lateral look_up_key(release_keys.queue_uid, w.key, pointer_segment(pointer)) c
+     where c.message_id is not null
+  );
+  insert into dedupe select r.* from unnest(released) as r;
+  if pg_sequence_last_value('dedupe_pointer') <> pointer then
+    insert into dedupe
+    select pointer_segment(pg_sequence_last_value('dedupe_pointer')), r.queue_uid, r.key, r.message_id, r.expires_at from unnest(released) as r;
+  end if;
 end
 $$;
 

@@ -55,7 +55,8 @@ begin
       select m.*, case when m.key is not null and m.id = m.first_id then (
                select d.message_id
                  from (select * from {schema}.dedupe_%1$s union all select * from {schema}.dedupe_%2$s) d
-                where d.queue_uid = $1 and d.key = m.key and d.expires_at > $4
+                where d.queue_uid = $1 and d.key = m.key and d.expires_at > $4 and d.message_id > 0
+                  and not {schema}.is_key_released($1, m.key, d.message_id, %1$s)
                 limit 1
              ) end as found_id
         from message m

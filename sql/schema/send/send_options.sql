@@ -195,9 +195,11 @@ set search_path from current
 as $$
 begin
   execute format(qualified($sql$
-    insert into {schema}.%I (due_at, queue_uid, id, lane, key, expires_at, type, payload, headers)
-    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $9, $3, m.payload, m.headers
-      from unnest($4, $5, $6, $7, $8) as m(id, lane, key, payload, headers)
+    insert into {schema}.%I (due_at, queue_uid, id, lane, key, expires_at, cancellable, type, payload, headers)
+    select $1, $2, m.id, coalesce(m.lane, 0), m.key, $9, nullif(q.allow_cancel, false), $3, m.payload, m.headers
+      from {schema}.queue q
+     cross join unnest($4, $5, $6, $7, $8) as m(id, lane, key, payload, headers)
+     where q.uid = $2
   $sql$), delayed_table(case when due_at > clock_timestamp() + delayed_soon_span() then 'later' else 'soon' end))
     using due_at, queue_uid, type_name, ids, lanes, keys, payloads, headers, expires_at;
 end

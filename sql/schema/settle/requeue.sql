@@ -63,14 +63,14 @@ begin
        where is_dead
     ),
     soon as (
-      insert into {schema}.${soon:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+      insert into {schema}.${soon:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, cancellable, type, payload, headers)
+      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, $6, type, payload, headers
         from requeued
        where not is_dead and wait > '0' and wait <= $5
     ),
     later as (
-      insert into {schema}.${later:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, type, payload, headers)
-      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, type, payload, headers
+      insert into {schema}.${later:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, cancellable, type, payload, headers)
+      select clock_timestamp() + wait, $4, message_id, created_at, consumer_id, next_attempt, lane, key, expires_at, $6, type, payload, headers
         from requeued
        where not is_dead and wait > $5
     )
@@ -84,7 +84,7 @@ begin
     'soon', delayed_table('soon'),
     'later', delayed_table('later')
   ))
-    using batch_id, given, settings.max_retries, settings.uid, delayed_soon_span();
+    using batch_id, given, settings.max_retries, settings.uid, delayed_soon_span(), nullif(settings.allow_cancel, false);
   perform wake(of_queue);
 end
 $$;

@@ -28,7 +28,7 @@ export async function readCatalog(
 
 /** Names of what a queue has of its own end in its number, and that of the segment. */
 const ofQueue =
-  /^(?:message|batch|outcome|(?:message|batch)_seq|segment_pointer|lock_attempts|idle|send|send_batch|receive|ack|lane_of|consumer_status)_(\d+)(?:_\d+)?$/;
+  /^(?:message|batch|outcome|cancelled|has_cancelled|(?:message|batch)_seq|segment_pointer|lock_attempts|idle|send|send_batch|receive|ack|lane_of|consumer_status)_(\d+)(?:_\d+)?$/;
 
 /** What a table or an index is a child or a partition of. */
 const parentsOf = (relation: string): string => `(

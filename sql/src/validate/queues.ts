@@ -8,19 +8,23 @@ const model = { id: 16383, segment: 0, name: "pgque validate" };
 export interface Queue {
   id: number;
   name: string;
+  /** Whether it has the tables and the index that `allow_cancel` takes. */
+  allowCancel: boolean;
   /** How many segments its ring has: that of the highest number counts, whichever of them are missing. */
   segments: number;
   /** Who was given what of it by `grant_queue`. */
   grants: readonly { role: string; privilege: "send" | "receive" }[];
 }
 
-const tableOfSegment = /^relation (?:message|batch|outcome)_\d+_(\d+)$/;
+const tableOfSegment = /^relation (?:message|batch|outcome|cancelled)_\d+_(\d+)$/;
+/** What only a queue with `allow_cancel` has: its cancellations, and the index of messages by id. */
+const ofCancel = new RegExp(`cancelled_${model.id}|message_${model.id}_${model.segment}_id_idx`);
 const rightOfFunction = /^right function (send|receive|ack|send_batch)_\d+\(.*?\) to (.*)$/s;
 
 /** The queues, with what the catalog has of each. `roles`: those of the schema, whose rights are no grants of one queue. */
 export function queuesIn(
   found: ReadonlyMap<string, CatalogEntry>,
-  queues: readonly { id: number; name: string }[],
+  queues: readonly Pick<Queue, "id" | "name" | "allowCancel">[],
   roles: ReadonlySet<string>,
 ): Queue[] {
   const names = new Map<number, string[]>(queues.map(({ id }) => [id, []]));
@@ -40,7 +44,10 @@ export function queuesIn(
 /** Gives a new schema the model of a queue, and whoever has a grant of some queue one of the model. */
 export async function createModel(client: SqlClient, quoted: string, queues: readonly Queue[]): Promise<void> {
   const { id, segment, name } = model;
-  await client.query(`insert into ${quoted}.queue (id, name, migration) values ($1, $2, 1)`, [id, name]);
+  await client.query(`insert into ${quoted}.queue (id, name, migration, allow_cancel) values ($1, $2, 1, true)`, [
+    id,
+    name,
+  ]);
   await client.query(`select ${quoted}.create_segment_parents($1)`, [id]);
   await client.query(`select ${quoted}.create_segment($1, $2)`, [id, segment]);
   await client.query(`select ${quoted}.generate_functions($1)`, [id]);
@@ -67,6 +74,7 @@ export async function* readExpected(
 
 /** An entry of the model as it ought to be of a queue: one, or one for each segment; none for who has no grant of this queue. */
 function* written(entry: CatalogEntry, queue: Queue, roles: ReadonlySet<string>): Generator<CatalogEntry> {
+  if (!queue.allowCancel && ofCancel.test(entry.name)) return;
   const [, kind, role] = rightOfFunction.exec(entry.name) ?? [];
   if (role !== undefined && !roles.has(role)) {
     const privilege = kind?.startsWith("send") ? "send" : "receive";

@@ -71,13 +71,17 @@ async function compare(client: SqlClient, schema: string, quoted: string, releas
   const build = await fingerprintIn(client, quoted);
   // no queue comes or goes, no ring grows
   await client.query(`select ${quoted}.lock_queue_functions(null)`);
-  const { rows: ofQueues } = await client.query(`select id, name from ${quoted}.queue`);
+  const { rows: ofQueues } = await client.query(`select id, name, allow_cancel from ${quoted}.queue`);
   const { rows: granted } = await client.query(`select role_name from ${quoted}.granted_roles()`);
   const roles = new Set(granted.map(({ role_name }) => String(role_name)));
   const found = await readCatalog(client, schema);
   const queues = queuesIn(
     found,
-    ofQueues.map(({ id, name }) => ({ id: Number(id), name: String(name) })),
+    ofQueues.map(({ id, name, allow_cancel }) => ({
+      id: Number(id),
+      name: String(name),
+      allowCancel: allow_cancel === true,
+    })),
     roles,
   );
   const names = new Map(queues.map(({ id, name }) => [id, name]));

@@ -39,6 +39,7 @@ const defaults = {
   priorities: null,
   low_priority_every: null,
   allow_expiry: false,
+  allow_cancel: false,
 };
 const others = {
   max_retries: 0,
@@ -55,6 +56,7 @@ const others = {
   priorities: 7,
   low_priority_every: 9,
   allow_expiry: true,
+  allow_cancel: true,
 };
 
 describe("the settings of a queue", () => {
@@ -171,7 +173,14 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
     await create("q", { allow_expiry: true });
     const { allow_expiry: _, ...others } = wrong;
     await expect(
-      change({ ...others, partitions: 2, allow_expiry: false, low_priority_every: 3, max_lag: "1 hour" }),
+      change({
+        ...others,
+        partitions: 2,
+        allow_expiry: false,
+        allow_cancel: true,
+        low_priority_every: 3,
+        max_lag: "1 hour",
+      }),
     ).rejects.toMatchObject({
       code: "PQ004",
       message: [
@@ -179,6 +188,7 @@ describe("everything that is wrong is said at once, and nothing has changed", ()
         "queue 'q' was created without partitions",
         "queue 'q' has no priorities, for low_priority_every",
         "allow_expiry of queue 'q' cannot be switched off",
+        "queue 'q' was created without allow_cancel",
       ].join("; "),
     });
     expect(await settings()).toEqual({ ...defaults, allow_expiry: true });

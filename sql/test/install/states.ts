@@ -33,13 +33,14 @@ interface Received {
 export async function makeStates(database: TestDatabase): Promise<() => Promise<void>> {
   const session = sessionOf(await database.connect());
   const { client, value } = session;
-  await makeQueue(client, ["c"], { allow_expiry: true, max_retries: 2 });
+  await makeQueue(client, ["c"], { allow_expiry: true, allow_cancel: true, max_retries: 2 });
   const states: State[] = [];
   // the last one leaves messages that wait
   for (const make of [
     settled,
     dead,
     deduplicated,
+    cancelled,
     leased,
     retried,
     scheduled,
@@ -136,6 +137,17 @@ async function deduplicated(session: Session): Promise<State> {
   const id = await session.value(once);
   expect(await payloads(session, "q")).toEqual(["once"]);
   return { comes: [], check: async () => expect(await session.value(once)).toBe(id) };
+}
+
+/** One that waits, and one that is delayed. */
+async function cancelled({ value }: Session): Promise<State> {
+  const ids = [
+    await value("pgque.send('q', 'default', 'cancelled')"),
+    await value(`pgque.send('q', 'default', 'cancelled', '{"delay": 0.2}')`),
+  ];
+  const states = "(select array_agg(c.state) from pgque.cancel('q', $1::bigint[]) c)";
+  expect(await value(states, ids)).toEqual(["cancelled", "cancelled"]);
+  return { comes: [], check: async () => expect(await value(states, ids)).toEqual(["cancelled", "cancelled"]) };
 }
 
 /** Open under a lease; open by heartbeats alone; and one whose lease runs out meanwhile. */

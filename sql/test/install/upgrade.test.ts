@@ -21,7 +21,9 @@ const differences = (release: Release, schema = "pgque"): Promise<unknown> => va
 async function makeQueues(): Promise<void> {
   await makeQueue(client);
   await client.query(`select pgque.create_queue('urgent', '{"priorities": 3}')`);
-  await client.query(`select pgque.create_queue('by key', '{"partitions": 4, "allow_expiry": true}')`);
+  await client.query(
+    `select pgque.create_queue('by key', '{"partitions": 4, "allow_expiry": true, "allow_cancel": true}')`,
+  );
   await client.query("select pgque.grow_ring(1, 3), pgque.drop_queue('urgent')");
 }
 

@@ -24,7 +24,7 @@ test.each(["pgque", `Warte "schlange" o'clock 100%`])(
     const call = (text: string) => client.query(`select ${quoted}.${text}`);
     await call("create_queue('plain')");
     await call(`create_queue('urgent', '{"priorities": 3}')`);
-    await call(`create_queue('by key', '{"partitions": 4, "allow_expiry": true}')`);
+    await call(`create_queue('by key', '{"partitions": 4, "allow_expiry": true, "allow_cancel": true}')`);
     for (let i = 0; i < 6; i++) await call(`create_queue('more ${i}')`);
     await call("drop_queue('more 3')");
     await call("subscribe('plain', 'c')");

@@ -12,6 +12,7 @@ const kinds: Record<string, object> = {
   priorities: { priorities: 10 },
   partitions: { partitions: 16 },
   expiry: { allow_expiry: true },
+  cancel: { allow_cancel: true },
 };
 
 const databases: TestDatabase[] = [];

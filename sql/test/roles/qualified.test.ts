@@ -17,7 +17,7 @@ beforeAll(async () => {
   database = await freshDatabase();
   client = await database.connect();
   await client.query(`
-    select pgque.create_queue('q'), pgque.create_queue('keys', '{"partitions": 16, "allow_expiry": true}'), pgque.create_queue('other', '{"priorities": 10}');
+    select pgque.create_queue('q'), pgque.create_queue('keys', '{"partitions": 16, "allow_expiry": true, "allow_cancel": true}'), pgque.create_queue('other', '{"priorities": 10}');
     select pgque.grow_ring(id, 3), pgque.grow_ring(id, 4) from pgque.queue`);
   const named = async (query: string): Promise<string[]> =>
     (await client.query(`select distinct ${query}`)).rows.map(({ name }) => name);

@@ -90,6 +90,8 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "settle(:batch, snooze_ids => '{1}', snooze_after => '{1 s}', dead_ids => '{2}')",
     "snooze(:batch, '{1}', '1 s')",
     "bury(:batch, '{1}')",
+    "cancel('q', '{1}')",
+    "cancel_by_key('q', '{k}')",
     "subscribe('q', 'new')",
     "seek('q', 'c', 'latest')",
     "unsubscribe('q', 'c')",
@@ -209,7 +211,7 @@ beforeAll(async () => {
   database = await ownServer();
   client = await database.connect();
   await client.query(
-    "select pgque.create_queue('q'), pgque.create_queue('other'), pgque.schedule('s', 'q', '0 0 * * *')",
+    `select pgque.create_queue('q', '{"allow_cancel": true}'), pgque.create_queue('other'), pgque.schedule('s', 'q', '0 0 * * *')`,
   );
   await client.query(`select pgque.subscribe('q', 'c', '{"mode": "shared"}'), pgque.send_batch('q', '{a,b}'::text[])`);
   batch = (await client.query("select batch_id from pgque.receive('q', 'c')")).rows[0].batch_id;
