@@ -76,6 +76,15 @@ export function describeExamples(node: string, version: string): void {
       expect(lines.filter((line) => line.startsWith("pushes"))).toEqual(["pushes your taxi is here null"]);
     });
 
+    test("cancelled messages are not received", async () => {
+      await using database = await freshDatabase();
+      const { output, closed } = run("cancel.ts", database.url);
+      expect({ code: await closed, output: output.text }).toEqual({
+        code: 0,
+        output: "default cancelled\n1 cancelled by key\nreceived { orderId: 43 }\n",
+      });
+    });
+
     test("the example of the telemetry page makes the spans that it says", async () => {
       await using database = await freshDatabase();
       const printSpans = path.join(root, "test/support/print-spans.ts");

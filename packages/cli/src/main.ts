@@ -7,6 +7,7 @@ import { dlqCommand } from "./commands/dlq.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { guardCommand } from "./commands/guard.ts";
 import { installCommand, sqlCommand, upgradeCommand } from "./commands/install.ts";
+import { messageCommand } from "./commands/message.ts";
 import { peekCommand } from "./commands/peek.ts";
 import { queueCommand } from "./commands/queue.ts";
 import { receiveCommand } from "./commands/receive.ts";
@@ -56,6 +57,7 @@ const commands = [
   receiveCommand,
   peekCommand,
   tailCommand,
+  messageCommand,
   dlqCommand,
   scheduleCommand,
   workerCommand,

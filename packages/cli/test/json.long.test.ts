@@ -18,7 +18,7 @@ const rules: readonly [RegExp, (value: unknown) => boolean][] = [
   [/(Ms|PerSecond|Count|Bytes|BytesMax)$/, count],
   [/^(bytes|depth|delayed|deadLetters|inFlight|expired|attempt|openBatches|sent|purged|redriven)$/, count],
   [
-    /^(is[A-Z].*|paused|created|changed|added|moved|removed|dropped|serves|notify|allowExpiry)$/,
+    /^(is[A-Z].*|paused|created|changed|added|moved|removed|dropped|serves|notify|allowExpiry|allowCancel)$/,
     (value) => typeof value === "boolean",
   ],
 ];

@@ -119,5 +119,8 @@ test.each([
   ["--consumer", "", "Expected 1 to 57 bytes"],
 ])("an option out of range is told by its name, not by that of a task: %s %j", async (option, value, message) => {
   const { code, err } = await refused(folder.path, option, value);
-  expect({ code, err }).toEqual({ code: 2, err: expect.stringMatching(new RegExp(`option '(-., )?${option} .*${message}`)) });
+  expect({ code, err }).toEqual({
+    code: 2,
+    err: expect.stringMatching(new RegExp(`option '(-., )?${option} .*${message}`)),
+  });
 });

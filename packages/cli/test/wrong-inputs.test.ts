@@ -57,6 +57,7 @@ const sensible: Record<string, string[]> = {
   send: ["{}"],
   "dlq redrive": ["--all"],
   "dlq purge": ["--all"],
+  "message cancel": ["1"],
   "queue set": ["--max-retries", "1"],
   "consumer set": ["--max-in-flight", "1"],
 };

@@ -28,6 +28,8 @@ export type { QueueChanges, QueueOptions, QueueSettings } from "./queue/queue-op
 export { longestDelayMs } from "./send/send-options.ts";
 export type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } from "./send/send-options.ts";
 
+export type { Cancellation, CancelOptions } from "./cancel/cancel.ts";
+
 export { defaultConsumer } from "./receive/receive.ts";
 export type { Batch, MessageOutcome } from "./receive/batch.ts";
 export type { Headers, InvalidMessage, Message, Sent } from "./types.ts";

@@ -1,6 +1,7 @@
 import { Consumers } from "./admin/consumers.ts";
 import { DeadLetters } from "./admin/dead-letters.ts";
 import { Messages } from "./admin/messages.ts";
+import { cancel, cancelByKey, type Cancellation, type CancelOptions } from "./cancel/cancel.ts";
 import { Queues } from "./admin/queues.ts";
 import { Schedules } from "./admin/schedules.ts";
 import { consumerOptions, type SubscribeOptions } from "./admin/subscribe-options.ts";
@@ -18,7 +19,7 @@ import { Runtime } from "./runtime.ts";
 import type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } from "./send/send-options.ts";
 import { sendStream } from "./send/send-stream.ts";
 import { send, sendMany } from "./send/send.ts";
-import { name } from "./options/checks.ts";
+import { type Id, name } from "./options/checks.ts";
 import { callProblems, refuse, type CallOptions } from "./options/option.ts";
 
 /**
@@ -154,6 +155,39 @@ export class Operations extends Settler {
     ...optionsWithType: SendArguments<Types, Type, SendStreamOptions>
   ): Promise<number> {
     return sendStream(this.#db, queue, source, optionsWithType[0]);
+  }
+
+  /**
+   * Cancels messages of a queue with `allowCancel`: those that wait, are delayed, or are to be tried again. `cancelled` is the answer if and only
+   * if no handler is given the message after the commit. For all consumers, those that come later too, unless options name one. In a transaction
+   * their receives wait until it ends. The role needs the right to receive.
+   *
+   * @param ids as `send` returned them; at most 1000
+   * @returns what became of each for each consumer
+   * @throws PgqueError INVALID_ARGUMENT for a queue without `allowCancel`; CONSUMER_NOT_FOUND, ISOLATION_LEVEL
+   * @example
+   * const { id } = await pgque.send(reminders, { orderId: 42 }, { delayMs: 86_400_000 });
+   * for (const { consumer, state } of await pgque.cancel(reminders, id)) console.log(consumer, state);
+   */
+  async cancel(queue: QueueRef, ids: Id | readonly Id[], options: CancelOptions = {}): Promise<Cancellation[]> {
+    return cancel(this.#db, queue, ids, options);
+  }
+
+  /**
+   * The same for the messages that were sent with these dedupe keys. A key whose message was cancelled for all is free again.
+   *
+   * @param keys at most 1000; those that nobody has are passed over
+   * @throws PgqueError as `cancel`
+   * @example
+   * await pgque.send(reminders, { orderId: 42 }, { delayMs: 86_400_000, dedupeKey: "order-42" });
+   * await pgque.cancelByKey(reminders, "order-42");
+   */
+  async cancelByKey(
+    queue: QueueRef,
+    keys: string | readonly string[],
+    options: CancelOptions = {},
+  ): Promise<Cancellation[]> {
+    return cancelByKey(this.#db, queue, keys, options);
   }
 
   /**

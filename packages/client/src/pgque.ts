@@ -22,7 +22,18 @@ const closeTimeoutMs = 10_000;
 /** What can be done inside the caller's transaction. */
 export type TransactionOperations = Pick<
   Operations,
-  "send" | "sendMany" | "sendStream" | "receive" | "ack" | "ackStrict" | "nack" | "snooze" | "bury" | "settle"
+  | "send"
+  | "sendMany"
+  | "sendStream"
+  | "cancel"
+  | "cancelByKey"
+  | "receive"
+  | "ack"
+  | "ackStrict"
+  | "nack"
+  | "snooze"
+  | "bury"
+  | "settle"
 >;
 
 /**

@@ -22,6 +22,7 @@ const everyOption: Record<
   priorities: [4, 5],
   lowPriorityEvery: [2, 3],
   allowExpiry: [true, false],
+  allowCancel: [true, false],
 };
 const options = (which: 0 | 1): QueueOptions =>
   Object.fromEntries(Object.entries(everyOption).map(([name, values]) => [name, values[which]]));

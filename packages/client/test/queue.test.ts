@@ -13,7 +13,7 @@ test("defineQueue says everything that is wrong at once", async () => {
     "expected `maxRetries` to be an integer from 0 to 32000, got: -1",
     "expected `rotationBytes` to be an integer from 8192 to 9007199254740991, got: 1.5",
     "expected `payloadBytesMax` to be an integer from 1 to 1000000000, got: '1 MiB'",
-    "unknown option `retries`, known: payload, types, store, maxRetries, maxCrashes, partitions, priorities, lowPriorityEvery, allowExpiry, payloadBytesMax, notify, retentionMs, maxLagMs, maxLagAction, rotationBytes, rotationPeriodMs, rotationMinIntervalMs, defaults",
+    "unknown option `retries`, known: payload, types, store, maxRetries, maxCrashes, partitions, priorities, lowPriorityEvery, allowExpiry, allowCancel, payloadBytesMax, notify, retentionMs, maxLagMs, maxLagAction, rotationBytes, rotationPeriodMs, rotationMinIntervalMs, defaults",
   ]);
   expect(error.message).toBe(`defineQueue(''): ${error.details.problems?.join("; ")}`);
 });

@@ -60,10 +60,19 @@ export interface PeekedMessage {
 /**
  * Where a message is, for one consumer:
  * `waiting` to be received · `in_flight`: received, in an open batch · `delayed`: sent for a later time · `retrying`: failed or snoozed, to
- * be handed out again · `dead` · `settled`: acked, or given back and since received again or purged · `expired` · `passed`: the consumer is
- * past it, and nothing else is known.
+ * be handed out again · `dead` · `settled`: acked, or given back and since received again or purged · `expired` · `cancelled` · `passed`: the
+ * consumer is past it, and nothing else is known.
  */
-export type MessageState = "waiting" | "in_flight" | "delayed" | "retrying" | "dead" | "settled" | "expired" | "passed";
+export type MessageState =
+  | "waiting"
+  | "in_flight"
+  | "delayed"
+  | "retrying"
+  | "dead"
+  | "settled"
+  | "expired"
+  | "cancelled"
+  | "passed";
 
 /** What is known of a message for one consumer. What does not belong to its state is null. */
 export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"> {

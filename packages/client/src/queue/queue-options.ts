@@ -51,6 +51,14 @@ export const queueOptions = {
     default: false,
     help: "whether messages may have a time to live; cannot be switched off",
   },
+  /**
+   * Whether messages can be cancelled: each send then writes another index entry. Cannot be changed later. Default: false.
+   */
+  allowCancel: {
+    check: boolean,
+    default: false,
+    help: "whether messages can be cancelled; cannot be changed later",
+  },
   /** Largest payload, in bytes of its JSON text. 1 to 1000000000. Default: 1048576 (1 MiB); 1000000000 for a queue created in SQL. */
   payloadBytesMax: {
     check: integer(1, 1_000_000_000),

@@ -90,6 +90,7 @@ test("settings are read as they were given, and changed one by one", async () =>
     priorities: 10,
     lowPriorityEvery: null,
     allowExpiry: false,
+    allowCancel: false,
   });
   expect(await pgque.queues.change(orders, { retentionMs: 86_400_000, lowPriorityEvery: 5, maxLagMs: 1000 })).toBe(
     true,

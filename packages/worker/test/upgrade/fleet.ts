@@ -70,7 +70,11 @@ class Fleet implements AsyncDisposable {
   async makeQueues(): Promise<void> {
     const client = await this.#database.connect();
     const options = { rotation_bytes: 65_536, rotation_min_interval: "0 s", max_retries: 20 };
-    const lanes = { plain: {}, lanes: { priorities: 10 }, keyed: { partitions: 16, allow_expiry: true } };
+    const lanes = {
+      plain: {},
+      lanes: { priorities: 10 },
+      keyed: { partitions: 16, allow_expiry: true, allow_cancel: true },
+    };
     for (const queue of queues) {
       await client.query("select pgque.create_queue($1, $2)", [queue, { ...options, ...lanes[queue] }]);
       const mode = queue === "keyed" ? "ordered" : "shared";

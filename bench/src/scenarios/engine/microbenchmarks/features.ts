@@ -37,6 +37,7 @@ const variants: Record<string, Variant> = {
   ordered: { ...byKey, label: "16 lanes by key, ordered", subscribe: { mode: "ordered" } },
   dedupe: { ...plain, label: "a dedupe key each", send: "jsonb_build_object('dedupe_key', gen_random_uuid()::text)" },
   expiry: { ...plain, label: "expiry, none expired", queue: { allow_expiry: true }, send: `'{"ttl": 3600}'` },
+  cancel: { ...plain, label: "cancel, none cancelled", queue: { allow_cancel: true } },
   rate: { ...plain, label: "a rate limit, not reached", subscribe: { mode: "shared", rate_limit: 1_000_000 } },
   inFlight: { ...plain, label: "a limit in flight, not reached", subscribe: { mode: "shared", max_in_flight: 1000 } },
   delayed: { ...plain, label: "delayed", send: `'{"delay": 0.001}'`, delivered: true },

@@ -1,0 +1,111 @@
+import type { Cancellation, FoundMessage } from "@pgque/client";
+import { InvalidArgumentError } from "commander";
+import { clientCommand, commandGroup, type Flags } from "../command.ts";
+import { flag, given, id } from "../options.ts";
+import { UsageError } from "../output/failure.ts";
+import { json } from "../output/json.ts";
+import { printLine, printList } from "../output/print.ts";
+import type { Column } from "../output/table.ts";
+import { shellWord, showTime } from "../output/text.ts";
+
+/** When something happened, or will: the time that belongs to the state. */
+function whenOf({ dueAt, leasedUntil, settledAt, diedAt }: FoundMessage): string | null {
+  if (dueAt !== null) return `due ${showTime(dueAt)}`;
+  if (leasedUntil !== null) return `leased until ${showTime(leasedUntil)}`;
+  return showTime(settledAt ?? diedAt);
+}
+
+const places: Column<FoundMessage>[] = [
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "state", cell: ({ state }) => state },
+  { head: "attempt", cell: ({ attempt }) => attempt, align: "right" },
+  { head: "when", cell: whenOf },
+  { head: "worker", cell: ({ worker }) => worker },
+  { head: "reason", cell: ({ reason }) => reason },
+];
+
+const show = clientCommand("show <queue>", "viewer", {
+  description: "Show one message: where it is for each consumer, its headers and its payload.",
+  help: `
+It reads everything that the queue keeps, unless the queue was created with --allow-cancel on. Nothing is received or changed.
+
+Examples:
+  pgque message show orders 8112
+  pgque message show orders 8112 --json | jq '.[].state'`,
+  arguments: [["<id>", "as `send` printed it", id]],
+  async run({ messages }, queue: string, wanted: string, flags: Flags) {
+    const found = await messages.find(queue, wanted);
+    const [first] = found;
+    if (first === undefined)
+      throw new Error(
+        `expected a message ${wanted} in queue ${JSON.stringify(queue)}, found none: it was never sent, or is settled by all and its segment truncated`,
+      );
+    if (flags.json) return printLine(json(found));
+    const { facts } = await import("../output/table.ts");
+    const { type, createdAt, expiresAt, priority, key, headers, payload } = first;
+    const known = { message: wanted, type, sent: showTime(createdAt), expires: showTime(expiresAt), priority, key };
+    await printLine(facts({ ...known, headers: json(headers, 0) }));
+    await printList(flags, places, found, "");
+    await printLine(json(payload));
+  },
+});
+
+const columns: Column<Cancellation>[] = [
+  { head: "id", cell: (one) => one.id, align: "right" },
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "state", cell: ({ state }) => state },
+];
+
+function messageIds(text: string, before: string[] = []): string[] {
+  const all = [...before, id(text)];
+  if (all.length > 1000) throw new InvalidArgumentError("Expected at most 1000 ids.");
+  return all;
+}
+
+interface CancelFlags extends Flags {
+  consumer?: string;
+  key?: string[];
+}
+
+const cancel = clientCommand("cancel <queue>", "reader", {
+  description: "Cancel messages that nobody has received: waiting, delayed, or to be tried again.",
+  help: `
+The queue was created with --allow-cancel on. A message is \`cancelled\` if no handler will be given it. One that a worker has is
+\`in_flight\`: it was too late. A message is cancelled for all consumers, or for that of --consumer.
+Exit code 1: one at least is not cancelled.
+
+Examples:
+  pgque message cancel reminders 8112 8113
+  pgque message cancel reminders --key order-42
+  pgque message cancel reminders 8112 --consumer mail --json`,
+  arguments: [["[ids...]", "as `send` printed them", messageIds]],
+  options: [
+    flag("--key <key>", "the message with this dedupe key, which is free again then; may be repeated", {
+      read: (text, before?: string[]) => [...(before ?? []), text],
+    }),
+    flag("--consumer <name>", "for this consumer alone (default: for all)"),
+  ],
+  async run(pgque, queue: string, wanted: string[] | undefined, flags: CancelFlags) {
+    const { consumer, key: keys } = flags;
+    if ((wanted === undefined || wanted.length === 0) === (keys === undefined))
+      throw new UsageError("expected ids of messages, or --key");
+    const options = given({ consumer });
+    const answers =
+      keys === undefined
+        ? await pgque.cancel(queue, wanted ?? [], options)
+        : await pgque.cancelByKey(queue, keys, options);
+    const none = `No message has such a key. \`pgque peek ${shellWord(queue)}\` shows those that are there.`;
+    await printList(flags, columns, answers, none);
+    if (answers.length === 0 || answers.some(({ state }) => state !== "cancelled")) process.exitCode = 1;
+  },
+});
+
+export const messageCommand = commandGroup(
+  "message",
+  "Show a single message, or cancel it.",
+  `
+Examples:
+  pgque message show orders 8112
+  pgque message cancel reminders 8112 8113`,
+  [show, cancel],
+);

@@ -1,0 +1,58 @@
+import { expect, test } from "vitest";
+import { defineQueue } from "@pgque/client";
+import { freshCli } from "./support/cli.ts";
+
+const { client, run, json } = await freshCli();
+await client.ensure(defineQueue("reminders", { allowCancel: true, priorities: 3 }));
+await client.subscribe("reminders", "mail");
+
+test("a message is shown with where it is for each consumer", async () => {
+  const { id } = await client.send("reminders", { order: 42 }, { priority: 2, headers: { tenant: "a" } });
+  const { code, out } = await run("message", "show", "reminders", id);
+  expect({ code, out }).toEqual({
+    code: 0,
+    out: expect.stringMatching(
+      new RegExp(
+        `message +${id}\\n[^]*priority +2\\n[^]*headers +{"tenant":"a"}\\n[^]*\\nmail +waiting +1[^]*{\\n  "order": 42\\n}\\n$`,
+      ),
+    ),
+  });
+  expect(await json("message", "show", "reminders", id)).toMatchObject([{ id, consumer: "mail", state: "waiting" }]);
+  const none = await run("message", "show", "reminders", "999");
+  expect(none).toMatchObject({ code: 1, out: "" });
+  expect(none.err).toContain('expected a message 999 in queue "reminders", found none');
+});
+
+test("messages are cancelled by id, and the exit code says whether all were", async () => {
+  await client.consumers.purge("reminders", "mail");
+  const sent = await client.sendMany("reminders", [1, 2, 3]);
+  const ids = sent.map(({ id }) => id);
+  const [first = "", second = "", third = ""] = ids;
+  expect(await json("message", "cancel", "reminders", first, second)).toEqual([
+    { id: first, consumer: "mail", state: "cancelled" },
+    { id: second, consumer: "mail", state: "cancelled" },
+  ]);
+  expect((await client.receive("reminders", { consumer: "mail" })).messages.map(({ payload }) => payload)).toEqual([3]);
+  const late = await run("message", "cancel", "reminders", first, third);
+  expect(late).toMatchObject({ code: 1, err: "" });
+  expect(late.out).toMatch(/^ *id +consumer +state\n *\d+ +mail +cancelled\n *\d+ +mail +in_flight\n$/);
+});
+
+test("and by dedupe key", async () => {
+  await client.send("reminders", 4, { dedupeKey: "order 42", delayMs: 60_000 });
+  expect(await json("message", "cancel", "reminders", "--key", "order 42", "--consumer", "mail")).toMatchObject([
+    { consumer: "mail", state: "cancelled" },
+  ]);
+  const none = await run("message", "cancel", "reminders", "--key", "nobody's");
+  expect(none).toMatchObject({ code: 1, out: expect.stringContaining("No message has such a key.") });
+});
+
+test("what is wrong is told with what to do", async () => {
+  expect(await run("message", "cancel", "reminders")).toMatchObject({ code: 2, err: expect.stringContaining("--key") });
+  expect(await run("message", "cancel", "reminders", "1", "--key", "k")).toMatchObject({ code: 2 });
+  await client.ensure("plain");
+  expect(await run("message", "cancel", "plain", "1")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("was created without --allow-cancel"),
+  });
+});
