@@ -36,6 +36,18 @@ test("by its dedupe key, which is free again then", async () => {
   expect(await received()).toEqual(["second"]);
 });
 
+test("the message that has a dedupe key is replaced by the next with it, if it waits", async () => {
+  const first = await pgque.send(reminders, "first", { dedupeKey: "r" });
+  expect(await pgque.send(reminders, "kept", { dedupeKey: "r" })).toEqual({ id: first.id, deduplicated: true });
+  const second = await pgque.send(reminders, "second", { dedupeKey: "r", ifWaiting: "replace" });
+  expect(second).toMatchObject({ deduplicated: false });
+  expect(await received()).toEqual(["second"]);
+  expect(await failure(() => pgque.send(reminders, "x", { ifWaiting: "replace" }))).toMatchObject({
+    code: "INVALID_OPTION",
+    message: expect.stringContaining("expected `ifWaiting` together with a dedupe key"),
+  });
+});
+
 test("in the caller's transaction, if and only if it commits", async () => {
   const { id } = await pgque.send(reminders, "kept");
   const client = await database.connect();

@@ -16,8 +16,8 @@ begin
     if type_name is null or octet_length(payload) > 1000000000 then
       perform pgque.check_send(type_name, payload, 1000000000);
     end if;
-    if options is not null and not pgque.are_send_options(options, '{delay,at,headers,dedupe_key,dedupe_ttl}') then
-      perform pgque.refuse_send_options(1, options, '{delay,at,headers,dedupe_key,dedupe_ttl}');
+    if options is not null and not pgque.are_send_options(options, '{delay,at,headers,dedupe_key,dedupe_ttl,if_waiting}') then
+      perform pgque.refuse_send_options(1, options, '{delay,at,headers,dedupe_key,dedupe_ttl,if_waiting}');
     end if;
     headers := options -> 'headers';
     if options ?| '{delay,at}' then

@@ -32,13 +32,42 @@ declare
 begin
   perform require_same_cluster(), require_read_committed('cancel');
   perform check_cancel(of_queue, message_ids);
-  perform pg_advisory_xact_lock_shared(lock_key('subscribe', of_queue)), pg_advisory_xact_lock_shared(lock_key('cancel', of_queue));
   if consumer is not null then
     of_consumer := require_consumer(of_queue, consumer);
   end if;
-  perform pg_advisory_xact_lock(lock_key('cursor', of_queue, c.id))
-     from (select c.id from consumer c where c.queue_id = of_queue and (of_consumer is null or c.id = of_consumer) order by c.id) c;
+  perform lock_cursors(of_queue, of_consumer);
   return query select * from append_cancellations(of_queue, cancel.message_ids, cancel.consumer);
+end
+$$;
+
+-- Takes the locks under which it is decided what is cancelled, of one consumer or all.
+create function lock_cursors(queue_id int, of_consumer int default null) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  perform pg_advisory_xact_lock_shared(lock_key('subscribe', queue_id)), pg_advisory_xact_lock_shared(lock_key('cancel', queue_id));
+  -- in one order: two that cancel do not wait for each other
+  perform pg_advisory_xact_lock(lock_key('cursor', queue_id, c.id))
+     from (
+       select c.id from consumer c where c.queue_id = lock_cursors.queue_id and (of_consumer is null or c.id = of_consumer) order by c.id
+     ) c;
+end
+$$;
+
+-- Cancels what waits of a message whose dedupe key the caller holds the lock of, for whoever sends another in its place, and gives the key back.
+create function replace_message(queue_uid bigint, key text, message_id bigint) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  of_queue constant int := (select q.id from queue q where q.uid = queue_uid);
+begin
+  perform lock_cursors(of_queue);
+  perform append_cancellations(of_queue, array[message_id], null);
+  perform release_keys(queue_uid, array[key]);
 end
 $$;
 

@@ -35,7 +35,8 @@ language sql
 stable
 return hashint8extended(queue_uid, lock_seed('dedupe', 0));
 
--- Claims the key that options name for this message. Returns null, or the id of the message that has it already.
+-- Claims the key that options name for this message. Returns null, or the id of the message that has it already. With if_waiting = replace that one is
+-- cancelled where nobody has received it, and this one takes the key.
 create function claim_key(queue_uid bigint, options jsonb, message_id bigint) returns bigint
 language plpgsql
 volatile
@@ -54,7 +55,10 @@ begin
   pointer := pg_sequence_last_value('dedupe_pointer');
   first_id := (look_up_key(queue_uid, wanted, pointer_segment(pointer))).message_id;
   if first_id is not null then
-    return first_id;
+    if options ->> 'if_waiting' is distinct from 'replace' then
+      return first_id;
+    end if;
+    perform replace_message(claim_key.queue_uid, wanted, first_id);
   end if;
   insert into dedupe values (pointer_segment(pointer), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
   if pg_sequence_last_value('dedupe_pointer') <> pointer then

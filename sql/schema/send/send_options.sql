@@ -30,6 +30,7 @@ return case when jsonb_typeof(options) = 'object' then
   and coalesce(jsonb_typeof(options -> 'headers') = 'object' and octet_length((options -> 'headers')::text) <= headers_bytes_max(), true)
   and not options ?& '{delay,at}' and not options ?& '{ttl,expires_at}' and not options ?& '{key,keys}'
   and (options ?| '{dedupe_key,dedupe_keys}' or not options ? 'dedupe_ttl')
+  and (not options ? 'if_waiting' or options ? 'dedupe_key' and options -> 'if_waiting' in ('"keep"', '"replace"'))
 else false end;
 
 -- The options that send, and send_batch, of a queue take.
@@ -40,6 +41,7 @@ set search_path from current
 begin atomic
   select '{delay,at}'::text[]
          || case when of_batch then '{dedupe_keys,dedupe_ttl}'::text[] else '{headers,dedupe_key,dedupe_ttl}' end
+         || case when q.allow_cancel and not of_batch then '{if_waiting}'::text[] else '{}' end
          || case when q.allow_expiry then '{ttl,expires_at}'::text[] else '{}' end
          || case q.lane_by when 'priority' then '{priority}'::text[] when 'key' then case when of_batch then '{key,keys}'::text[] else '{key}' end else '{}' end
     from queue q
@@ -74,6 +76,12 @@ begin
       message = format('messages of queue %s do not expire', quote_literal(settings.name)),
       hint = 'Set its option allow_expiry to true.';
   end if;
+  if options ? 'if_waiting' and not settings.allow_cancel then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('queue %s was created without allow_cancel', quote_literal(settings.name)),
+      hint = 'What waits cannot be replaced there. Create a queue with allow_cancel.';
+  end if;
   select string_agg(quote_literal(o.key), ', ') into unknown from jsonb_object_keys(options) as o(key) where o.key <> all (known);
   if unknown is not null then
     raise exception using
@@ -97,6 +105,14 @@ begin
   end if;
   if options ?& '{key,keys}' then
     raise exception using errcode = 'PQ004', message = 'expected key or keys, got both';
+  end if;
+  if options ? 'if_waiting' and 'if_waiting' = any (known) and not options ? 'dedupe_key' then
+    raise exception using errcode = 'PQ004', message = 'expected if_waiting together with dedupe_key';
+  end if;
+  if options -> 'if_waiting' not in ('"keep"', '"replace"') then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected if_waiting to be keep or replace, got: %s', left((options -> 'if_waiting')::text, 100));
   end if;
   if options ? 'dedupe_ttl' and not options ?| '{dedupe_key,dedupe_keys}' then
     raise exception using

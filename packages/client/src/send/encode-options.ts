@@ -22,6 +22,7 @@ export function encodeSendOptions(
     dedupe_key: options.dedupeKey,
     dedupe_keys: options.dedupeKeys,
     dedupe_ttl: seconds(options.dedupeTtlMs),
+    if_waiting: options.ifWaiting,
   }).slice(1, -1);
   const encoded = headers === undefined ? undefined : encodeHeaders(queue, headers);
   const members = [encoded && `"headers":${encoded}`, rest].filter(Boolean);

@@ -5,6 +5,7 @@ import {
   integer,
   isTime,
   number,
+  oneOf,
   show,
   sizedText,
   text,
@@ -74,6 +75,15 @@ export const sendOptions = {
   dedupeKey: { check: sizedText(1, 1000), absent: "none", help: "of the messages with one key the first is sent" },
   /** How long the key counts. 1 to 2592000000 (30 days). Default: 86400000 (a day). */
   dedupeTtlMs: { check: dedupeTtlMs, default: dayMs, help: "how long the dedupe key counts" },
+  /**
+   * What becomes of the message that has the key. `keep`: it stays, and this one is not sent. `replace`, on a queue with `allowCancel`: it is
+   * cancelled for every consumer that has not received it, and this one is sent and takes the key. Default: `keep`.
+   */
+  ifWaiting: {
+    check: oneOf("keep", "replace"),
+    default: "keep",
+    help: "the message that has the dedupe key is kept, or replaced by this one",
+  },
 } satisfies OptionTable;
 
 /** What a call that sends one message can be given. */
@@ -134,6 +144,9 @@ export function sendConflicts(options: SendOptions & SendManyOptions, keyed: boo
     both("key", "keys"),
     options?.dedupeTtlMs !== undefined && !keyed && options.dedupeKey === undefined && options.dedupeKeys === undefined
       ? "expected `dedupeTtlMs` together with a dedupe key"
+      : undefined,
+    options?.ifWaiting !== undefined && !keyed && options.dedupeKey === undefined
+      ? "expected `ifWaiting` together with a dedupe key"
       : undefined,
   ];
 }
