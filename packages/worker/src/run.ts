@@ -52,6 +52,9 @@ export class Run {
     );
     const heartbeat = services.heartbeat(options, this.#settler, this.#over.signal);
     const turns = services.receiveTurns(queue, options, this.#over.signal);
+    const { consumer, listen } = options;
+    const cancelled = (ids: readonly string[]): void => this.#executor.cancel(ids);
+    if (listen) services.joinCancelled({ queue, consumer, cancelled }, this.#over.signal);
     // what stood behind a batch in its lanes is there now, and no sender will say so: a receive meanwhile may have found nothing
     if (options.mode === "ordered") this.#settler.onFinished = () => turns.wake();
     this.#fetcher = new Fetcher(pgque, queue, options, name, this.#executor, this.#settler, heartbeat, progress, turns);

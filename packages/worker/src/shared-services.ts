@@ -2,7 +2,7 @@ import type { Pgque, Queue } from "@pgque/client";
 import { ReceiveTurns } from "./fetch/receive-turns.ts";
 import { Heartbeat } from "./lease/heartbeat.ts";
 import { Maintainer } from "./maintain/maintainer.ts";
-import { Notifier } from "./notify/notifier.ts";
+import { type CancelListener, Notifier } from "./notify/notifier.ts";
 import { shared } from "./log.ts";
 import type { ResolvedOptions } from "./resolve-options.ts";
 import { Heartbeater } from "./lease/heartbeater.ts";
@@ -73,6 +73,11 @@ export class SharedServices {
       new Heartbeater(this.#pgque, heartbeatIntervalMs, listen ? this.#notifier : undefined);
     heartbeaters.set(heartbeatIntervalMs, heartbeater);
     return new Heartbeat(heartbeater, options, settler, over);
+  }
+
+  /** Tells of the messages in hand that were cancelled, where notifications arrive. */
+  joinCancelled(listener: CancelListener, over: AbortSignal): void {
+    this.#notifier.joinCancelled(listener, over);
   }
 
   /** Maintains the queue until the worker stops; resolves when nothing is being done for it. */

@@ -62,7 +62,7 @@ for (const [how, end] of Object.entries(ends)) {
     const summaries = Promise.all([worker.drain({ signal }), worker.runOnce({ signal })]);
     await until(() => proxy.connections > 0, "it connects");
     await end(worker, aborter);
-    const nothing = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0, failures: [] };
+    const nothing = { done: 0, retried: 0, snoozed: 0, dead: 0, cancelled: 0, released: 0, failures: [] };
     expect(await summaries).toEqual([nothing, nothing]);
     await own.close({ timeoutMs: 0 });
   });

@@ -3,7 +3,7 @@
 
 -- What became of one message for one consumer.
 --   cancelled  it is not delivered, now or after a seek; also if it was cancelled before
---   in_flight  a worker has it: it was too late
+--   in_flight  a worker has it: it was too late. One of @pgque/worker that listens aborts the signal of its handler, see notify_cancelled
 --   dead       a dead letter: see purge_dead_letters
 --   settled, expired, passed   as find_message says them: nothing was left to cancel
 --   unknown    the queue has no such message, or none any more
@@ -29,6 +29,7 @@ as $$
 declare
   of_queue constant int := receivable_queue(caller, queue);
   of_consumer int;
+  answers cancellation[];
 begin
   perform require_same_cluster(), require_read_committed('cancel');
   perform check_cancel(of_queue, message_ids);
@@ -36,7 +37,9 @@ begin
     of_consumer := require_consumer(of_queue, consumer);
   end if;
   perform lock_cursors(of_queue, of_consumer);
-  return query select * from append_cancellations(of_queue, cancel.message_ids, cancel.consumer);
+  answers := array(select c from append_cancellations(of_queue, cancel.message_ids, cancel.consumer) c);
+  perform notify_cancelled(of_queue, array(select a from unnest(answers) as a where a.state = 'in_flight'));
+  return query select * from unnest(answers);
 end
 $$;
 
@@ -195,6 +198,29 @@ begin
   return query
     select a.message_id, a.consumer, case when a.state in ('waiting', 'delayed', 'retrying') then 'cancelled' else a.state end
       from unnest(answers) as a;
+end
+$$;
+
+-- Tells the workers that have messages in hand, when this transaction commits: they abort the signals of their handlers. Nobody who does not listen is told,
+-- and nobody at all while the cluster's queue of notifications is half full, or of a queue with notify = false.
+create function notify_cancelled(queue_id int, in_flight cancellation[]) returns void
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  settings queue;
+begin
+  if cardinality(in_flight) = 0 or pg_notification_queue_usage() > 0.5 then
+    return;
+  end if;
+  select * into settings from queue q where q.id = queue_id;
+  if settings.notify then
+    -- a payload has less than 8000 bytes
+    perform pg_notify(wake_channel(settings.name), jsonb_build_object('cancel', array_agg(f.message_id::text), 'consumer', f.consumer)::text)
+       from (select i.*, (row_number() over (partition by i.consumer order by i.message_id) - 1) / 200 as part from unnest(in_flight) as i) f
+      group by f.consumer, f.part;
+  end if;
 end
 $$;
 

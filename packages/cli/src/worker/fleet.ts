@@ -51,7 +51,7 @@ export class Fleet {
 
   /** Works off what is there, also what handlers of one queue send to another. */
   async drain(signal: AbortSignal): Promise<Omit<RunSummary, "failures">> {
-    const sum = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0 };
+    const sum = { done: 0, retried: 0, snoozed: 0, dead: 0, cancelled: 0, released: 0 };
     const names = Object.keys(sum) as (keyof typeof sum)[];
     for (;;) {
       const round = await Promise.allSettled(this.workers.map((worker) => worker.drain({ signal })));

@@ -89,4 +89,4 @@ export class Drains {
 }
 
 /** Of a call that was stopped before it received. */
-const nothingDone = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0 } as const;
+const nothingDone = { done: 0, retried: 0, snoozed: 0, dead: 0, cancelled: 0, released: 0 } as const;

@@ -21,6 +21,8 @@ export interface RunSummary {
   readonly snoozed: number;
   /** Dead letters: their attempts were used up, or the handler said so. */
   readonly dead: number;
+  /** Cancelled while they were in hand: they do not come again. */
+  readonly cancelled: number;
   /** Given back unhandled: the call was aborted, or in an ordered consumer's lane a message before them waits. */
   readonly released: number;
   /** Those whose handler failed, dead or tried again, in that order; the first thousand. */
@@ -34,7 +36,7 @@ const failuresMax = 1000;
 export class Tally {
   readonly #attempts: Attempts;
   readonly #onFailure: (failure: Failure) => void;
-  readonly #counts = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0 };
+  readonly #counts = { done: 0, retried: 0, snoozed: 0, dead: 0, cancelled: 0, released: 0 };
   readonly #failures: Failure[] = [];
   readonly #errors = new Map<string, { error: unknown }>();
 
@@ -64,7 +66,14 @@ export class Tally {
   }
 }
 
-const counted = { done: "done", retry: "retried", snooze: "snoozed", dead: "dead", release: "released" } as const;
+const counted = {
+  done: "done",
+  retry: "retried",
+  snooze: "snoozed",
+  dead: "dead",
+  cancel: "cancelled",
+  release: "released",
+} as const;
 
 /** A batch whose outcomes are counted, each once. */
 export class CountedBatch extends OpenBatch {

@@ -105,6 +105,8 @@ export function report(events: Events, message: Message, outcome: Outcome, begun
       return events.emit("done", () => ({ message, durationMs }));
     case "snooze":
       return events.emit("snoozed", () => ({ message, afterMs: outcome.afterMs, durationMs }));
+    case "cancel":
+      return events.emit("cancelled", () => ({ message, durationMs }));
     case "release":
       return events.emit("released", () => ({ message }));
     case "retry":

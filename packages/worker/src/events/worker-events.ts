@@ -31,6 +31,8 @@ export const workerEventNames = {
   failed: {} as Tells<{ message: Message; error: unknown; outcome: FailedOutcome; durationMs: number }>,
   /** It comes again in so many milliseconds. */
   snoozed: {} as Tells<{ message: Message; afterMs: number; durationMs: number }>,
+  /** It was cancelled while the worker had it: its handler was not called, or failed after its signal was aborted. It does not come again. */
+  cancelled: {} as Tells<{ message: Message; durationMs: number }>,
   /** It was not handled, because the worker stops or the message before it failed, and is given back. */
   released: {} as Tells<{ message: Message }>,
   /**
@@ -59,8 +61,8 @@ export const workerEventNames = {
 };
 
 /**
- * What a worker tells, and what with. Each message that it received ends, for it, in exactly one of `done`, `failed`, `snoozed` and
- * `released`, before the database knows.
+ * What a worker tells, and what with. Each message that it received ends, for it, in exactly one of `done`, `failed`, `snoozed`,
+ * `cancelled` and `released`, before the database knows.
  */
 export type WorkerEvents = {
   -readonly [Name in keyof typeof workerEventNames]: Required<(typeof workerEventNames)[Name]>["data"];

@@ -1,23 +1,18 @@
 import type { Batch, Message, Pgque } from "@pgque/client";
-import { HandlerRun } from "./handler-run.ts";
+import { behindOf, HandlerRun, RunningCalls } from "./handler-run.ts";
 import { report } from "../events/events.ts";
 import type { HandlerContext } from "./handler.ts";
 import type { Load } from "../health/health.ts";
 import { Notice } from "../notify/notice.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import type { Outcome } from "./outcome.ts";
+import { cancelledOutcome, doneOutcome, releasedOutcome, type Outcome } from "./outcome.ts";
 import { quarantine } from "./quarantine.ts";
 import type { Route } from "./route.ts";
 import type { Settler } from "../settle/settler.ts";
 import { handleSuspect, isSuspect } from "./suspect.ts";
 import { EventLoopBudget } from "./event-loop-budget.ts";
 import { type Stretch, LocalQueue, type Work } from "../fetch/local-queue.ts";
-
-/** What a call handles, and what stands behind that in its sequence. */
-interface Handled extends Stretch {
-  readonly behind: readonly Message[];
-}
 
 /** Runs handlers, so many at once, and hands their outcomes to the settler. */
 export class Executor {
@@ -29,14 +24,15 @@ export class Executor {
   readonly #progress: Notice;
   readonly #localQueue: LocalQueue;
   readonly #budget = new EventLoopBudget(() => this.#begin());
-  /** Calls that go on, whose handlers returned promises. */
-  readonly #running = new Map<HandlerRun, Handled>();
+  readonly #running = new RunningCalls();
   /** The call whose handler has not returned yet. */
   #begun: HandlerRun | undefined;
   /** How much of what waited is begun and not done. */
   #busy = 0;
   #held = 0;
   #heldBytes = 0;
+  /** messages in hand that were cancelled, and whose handler has not begun. */
+  readonly #cancelled = new Set<string>();
   /** Aborted: nothing more is begun. */
   readonly #ending = new AbortController();
   readonly #opened = new Notice();
@@ -76,9 +72,7 @@ export class Executor {
   }
 
   get oldestRunningMs(): number | null {
-    // calls are begun in the order of the map
-    const [oldest = this.#begun] = this.#running.keys();
-    return oldest === undefined ? null : Math.round(performance.now() - oldest.begunAtMs);
+    return (this.#running.oldest ?? this.#begun)?.runningMs ?? null;
   }
 
   /** What is in hand just now. */
@@ -143,17 +137,25 @@ export class Executor {
     return this.#progress.until(() => this.#busy === 0);
   }
 
+  /** Of these messages those that are in hand: a handler that runs is told, one that has not begun is not called. Batches have one handler for many. */
+  cancel(ids: readonly string[]): void {
+    if (this.#options.batch) return;
+    const isWanted = ({ id }: Message): boolean => ids.includes(id);
+    const waiting = [...this.#running.cancel(isWanted), ...this.#localQueue.waiting().filter(isWanted)];
+    for (const { id } of waiting) this.#cancelled.add(id);
+  }
+
   abort(): void {
     const reason = new DOMException("the worker is stopping, and this handler was not done in time", "AbortError");
-    for (const call of this.#running.keys()) call.cutOff(reason);
+    this.#running.cutOff(reason);
   }
 
   /** Gives back what is still being handled: whatever the handler comes to, it comes too late. */
   giveUp(): void {
     for (const [call, handled] of this.#running) {
-      call.giveUp(handled.messages.map(() => released));
-      this.#record(handled, released, call);
-      this.#record(behindOf(handled), released);
+      call.giveUp(handled.messages.map(() => releasedOutcome));
+      this.#record(handled, releasedOutcome, call);
+      this.#record(behindOf(handled), releasedOutcome);
     }
   }
 
@@ -163,7 +165,7 @@ export class Executor {
       if (work === undefined) return;
       if (work.batch.isLost) {
         this.#letGo(work);
-        this.#record(work, released);
+        this.#record(work, releasedOutcome);
         continue;
       }
       this.#busy += 1;
@@ -198,7 +200,7 @@ export class Executor {
       const work = { batch, messages: [message], index: index + i };
       while (quarantine.isClosed && !this.#isEnding && !isSuspect(message)) await this.#opened.next();
       if (this.#isEnding || batch.isLost) {
-        this.#record({ batch, messages: messages.slice(i), index: index + i }, released);
+        this.#record({ batch, messages: messages.slice(i), index: index + i }, releasedOutcome);
         return;
       }
       const outcome = isSuspect(message)
@@ -210,7 +212,7 @@ export class Executor {
       if (batch.isComplete) return;
       // what stands behind one that is tried again, or was given back, waits for it, and comes again with it
       if (outcome?.kind === "release" || (waits && this.#route.stopsAtFailure)) {
-        this.#record({ batch, messages: behind, index: index + i + 1 }, released);
+        this.#record({ batch, messages: behind, index: index + i + 1 }, releasedOutcome);
         return;
       }
     }
@@ -221,7 +223,7 @@ export class Executor {
     const call = (): Promise<Outcome | undefined> => this.#called(work, behind);
     return handleSuspect(this.#settler, work.batch, message, this.#ending.signal, call).finally(() =>
       // has no effect on one that was called
-      this.#record(work, released),
+      this.#record(work, releasedOutcome),
     );
   }
 
@@ -235,6 +237,10 @@ export class Executor {
   /** One call of a handler; the outcome of its first message, when it is known at once. Otherwise `ended` is told. Never throws. */
   #call(work: Stretch, behind: readonly Message[], ended: (outcome: Outcome | undefined) => void): Outcome | undefined {
     const { batch, messages } = work;
+    if (messages.some(({ id }) => this.#cancelled.has(id))) {
+      this.#record(work, cancelledOutcome);
+      return cancelledOutcome;
+    }
     const call = new HandlerRun(this.#pgque, this.#queue, batch, messages, this.#options);
     const handle = (context: HandlerContext): unknown => this.#route.handle(messages, context);
     const handled = { ...work, behind };
@@ -243,7 +249,7 @@ export class Executor {
       call.giveUp(outcomes);
       this.#recordEach(work, outcomes, call);
       // they wait for nobody whose handler may never return
-      this.#record(behindOf(handled), released);
+      this.#record(behindOf(handled), releasedOutcome);
     };
     const end = (outcomes: readonly Outcome[]): void => {
       this.#running.delete(call);
@@ -266,8 +272,8 @@ export class Executor {
         connected();
         if (outcomes !== undefined) return end(outcomes);
         quarantine.ended();
-        this.#record(work, released);
-        return ended(released);
+        this.#record(work, releasedOutcome);
+        return ended(releasedOutcome);
       });
       return undefined;
     }
@@ -296,7 +302,7 @@ export class Executor {
 
   #recordEach({ batch, messages, index }: Stretch, outcomes: readonly Outcome[], call: HandlerRun): void {
     for (const [i, message] of messages.entries())
-      this.#recordOne(batch, index + i, message, outcomes[i] ?? { kind: "done" }, call);
+      this.#recordOne(batch, index + i, message, outcomes[i] ?? doneOutcome, call);
   }
 
   /** What was said of a message before stands. */
@@ -309,24 +315,19 @@ export class Executor {
   /** What is in hand of a lost batch is somebody else's: the handlers are told, and what has not begun does not. */
   #lose(batch: OpenBatch): void {
     const reason = new DOMException("the lease of the message is over, another worker may handle it", "AbortError");
-    for (const [call, handled] of this.#running) if (handled.batch === batch) call.cutOff(reason);
+    this.#running.cutOff(reason, batch);
   }
 
   #releaseWaiting(): void {
     for (const work of this.#localQueue.takeAll()) {
       this.#letGo(work);
-      this.#record(work, released);
+      this.#record(work, releasedOutcome);
     }
   }
 
   #letGo({ messages, bytes }: Work): void {
     this.#held -= messages.length;
     this.#heldBytes -= bytes;
+    if (this.#held === 0) this.#cancelled.clear();
   }
-}
-
-const released: Outcome = { kind: "release" };
-
-function behindOf({ batch, messages, index, behind }: Handled): Stretch {
-  return { batch, messages: behind, index: index + messages.length };
 }

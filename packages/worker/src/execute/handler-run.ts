@@ -1,10 +1,11 @@
 import type { Message, Pgque } from "@pgque/client";
+import type { Stretch } from "../fetch/local-queue.ts";
 import { Backoff } from "../connection/retry.ts";
 import { answered } from "../connection/answer.ts";
 import { RunContext } from "./context.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import { outcomeOf, type Outcome } from "./outcome.ts";
+import { cancelledOutcome, doneOutcome, releasedOutcome, outcomeOf, type Outcome } from "./outcome.ts";
 import { failed } from "./retry-policy.ts";
 import { Places } from "../transaction/places.ts";
 import { RunTransaction } from "../transaction/transaction.ts";
@@ -13,9 +14,7 @@ import { RunTransaction } from "../transaction/transaction.ts";
 const graceMs = 1000;
 
 /** What nearly every call comes to, made once. */
-const done: Outcome = { kind: "done" };
-const oneDone: readonly Outcome[] = [done];
-const released: Outcome = { kind: "release" };
+const oneDone: readonly Outcome[] = [doneOutcome];
 
 /** One call of a handler: its context, its time limit, its transaction, and what came of it. */
 export class HandlerRun {
@@ -33,6 +32,7 @@ export class HandlerRun {
   #givenUp: readonly Outcome[] | undefined;
   #transaction: RunTransaction | undefined;
   #isCutOff = false;
+  #isCancelled = false;
 
   constructor(pgque: Pgque, queue: string, batch: OpenBatch, messages: readonly Message[], options: ResolvedOptions) {
     this.#pgque = pgque;
@@ -41,6 +41,11 @@ export class HandlerRun {
     this.#messages = messages;
     this.#options = options;
     this.#context = new RunContext(pgque, batch, options.batch ? undefined : messages[0], options);
+  }
+
+  /** For how long its handler has run. */
+  get runningMs(): number {
+    return Math.round(performance.now() - this.begunAtMs);
   }
 
   /**
@@ -108,6 +113,12 @@ export class HandlerRun {
     this.#context.abort(reason);
   }
 
+  /** Aborts its signal, because its message was cancelled: if it does not come to its end now, the message does not come again. */
+  cancel(): void {
+    this.#isCancelled = true;
+    this.#context.abort(new DOMException("the message was cancelled", "AbortError"));
+  }
+
   #plain(handle: (context: RunContext) => unknown): readonly Outcome[] | Promise<readonly Outcome[]> {
     try {
       const value = handle(this.#context);
@@ -167,7 +178,7 @@ export class HandlerRun {
       if (!transaction.isLost) throw error;
       const { log } = this.#options;
       log.warn("connection lost before the commit was answered, messages given back", { batch: this.#batch.id, error });
-      return this.#unlessGivenUp(this.#messages.map(() => released));
+      return this.#unlessGivenUp(this.#messages.map(() => releasedOutcome));
     }
     this.isAcked = true;
     return outcomes;
@@ -183,7 +194,8 @@ export class HandlerRun {
     if (value === undefined && this.#messages.length === 1) return oneDone;
     return this.#messages.map((_, i) => {
       const said: unknown = batch && Array.isArray(value) ? value[i] : value;
-      return outcomeOf(said, clock) ?? done;
+      const outcome = outcomeOf(said, clock) ?? doneOutcome;
+      return this.#isCancelled && outcome.kind !== "done" ? cancelledOutcome : outcome;
     });
   }
 
@@ -197,11 +209,15 @@ export class HandlerRun {
   }
 
   #failures(error: unknown): readonly Outcome[] {
+    if (this.#isCancelled) {
+      this.#context.log.info("handler ended, its message was cancelled", { error });
+      return this.#givenUp ?? [cancelledOutcome];
+    }
     if (this.#isCutOff)
       this.#options.log.info("handler cut off, its messages are given back", { batch: this.#batch.id, error });
     return (
       this.#givenUp ??
-      this.#messages.map((message) => (this.#isCutOff ? released : failed(message, error, this.#options)))
+      this.#messages.map((message) => (this.#isCutOff ? releasedOutcome : failed(message, error, this.#options)))
     );
   }
 
@@ -216,6 +232,35 @@ export class HandlerRun {
     }, timeoutMs - sinceMs);
     return () => clearTimeout(timer);
   }
+}
+
+/** What a call handles, and what stands behind that in its sequence. */
+export interface Handled extends Stretch {
+  readonly behind: readonly Message[];
+}
+
+/** Calls that go on, whose handlers returned promises, in the order in which they began. */
+export class RunningCalls extends Map<HandlerRun, Handled> {
+  get oldest(): HandlerRun | undefined {
+    const [oldest] = this.keys();
+    return oldest;
+  }
+
+  /** Aborts their signals because of the worker. Of one batch, or of all. */
+  cutOff(reason: Error, batch?: OpenBatch): void {
+    for (const [call, handled] of this) if (batch === undefined || handled.batch === batch) call.cutOff(reason);
+  }
+
+  /** Tells the handlers of messages that were cancelled. What stands behind others and was cancelled is returned. */
+  cancel(isCancelled: (message: Message) => boolean): Message[] {
+    for (const [call, { messages }] of this) if (messages.some(isCancelled)) call.cancel();
+    return Array.from(this.values()).flatMap(({ behind }) => behind.filter(isCancelled));
+  }
+}
+
+/** What stands behind a call in its sequence. */
+export function behindOf({ batch, messages, index, behind }: Handled): Stretch {
+  return { batch, messages: behind, index: index + messages.length };
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

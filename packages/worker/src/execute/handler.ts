@@ -5,7 +5,7 @@ import type { HandlerOutcome } from "./outcome.ts";
 
 /** What a handler of a whole batch is given beside its messages. */
 export interface BatchContext {
-  /** Aborted when the time limit is over, or when the worker stops and this handler was not done within `shutdownTimeoutMs`. */
+  /** Aborted when the time limit is over, when the message was cancelled (not in a batch), or when the worker stops and this handler was not done within `shutdownTimeoutMs`. */
   readonly signal: AbortSignal;
   /** The worker's logger, with queue, consumer and worker on every line, and the message's id and attempt, or the batch's id. */
   readonly log: Logger;

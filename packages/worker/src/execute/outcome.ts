@@ -7,9 +7,15 @@ import { formatError } from "./format-error.ts";
 export type Outcome =
   | { readonly kind: "done" }
   | { readonly kind: "release" }
+  | { readonly kind: "cancel" }
   | { readonly kind: "retry"; readonly afterMs: number; readonly reason: string; readonly error?: unknown }
   | { readonly kind: "snooze"; readonly afterMs: number }
   | { readonly kind: "dead"; readonly reason: string; readonly error?: unknown };
+
+/** Those that say nothing more, made once. */
+export const doneOutcome: Outcome = { kind: "done" };
+export const releasedOutcome: Outcome = { kind: "release" };
+export const cancelledOutcome: Outcome = { kind: "cancel" };
 
 /** The same as a handler says it: a time of day stays one until the worker's clock makes milliseconds of it. */
 type Said =

@@ -61,6 +61,11 @@ export class LocalQueue {
     return work;
   }
 
+  /** The messages that wait. */
+  waiting(): Message[] {
+    return this.#batches.flatMap(({ messages }, i) => (i === 0 ? messages.slice(this.#taken) : messages));
+  }
+
   /** What waits of each batch. Nothing does then. */
   takeAll(): Work[] {
     const [[first, ...others], taken] = [this.#batches, this.#taken];

@@ -49,6 +49,7 @@ export function countEvents(workers: readonly Worker<never>[], registry: MetricR
   on("done", ({ message }, labels) => isHandled(message, "done", labels));
   on("failed", ({ message, outcome }, labels) => isHandled(message, outcome.kind, labels));
   on("snoozed", ({ message }, labels) => isHandled(message, "snooze", labels));
+  on("cancelled", ({ message }, labels) => isHandled(message, "cancel", labels));
   on("released", ({ message }, labels) => isHandled(message, "release", labels));
 
   const duration = new Histogram({

@@ -18,7 +18,7 @@ const gone = new Set(["CONNECTION_LOST", "DATABASE_UNREACHABLE", "CLOSED", "READ
 export interface ListenConnectionEvents {
   /** How long an answer on it may take. */
   answerMs(): number;
-  heard(channel: string): void;
+  heard(channel: string, payload: string): void;
 }
 
 /**
@@ -49,7 +49,7 @@ export class ListenConnection {
     this.#operations = pgque.on(this.#client);
     this.#client.on("error", (error) => this.lose(error));
     this.#client.on("end", () => this.lose());
-    this.#client.on("notification", ({ channel }: Notification) => this.#heard(channel));
+    this.#client.on("notification", ({ channel, payload = "" }: Notification) => this.#heard(channel, payload));
   }
 
   /** Undefined: it connects, but what is sent does not arrive. `over`: gives up. */
@@ -164,8 +164,8 @@ export class ListenConnection {
     }
   }
 
-  #heard(channel: string): void {
-    if (channel !== this.#probe) return this.#events.heard(channel);
+  #heard(channel: string, payload: string): void {
+    if (channel !== this.#probe) return this.#events.heard(channel, payload);
     this.#isProbed = true;
     this.#notice.give();
   }

@@ -25,6 +25,13 @@ export interface Listener {
   hears?(isThere: boolean): void;
 }
 
+/** A worker that is told which messages were cancelled while somebody had them. */
+export interface CancelListener {
+  readonly queue: Queue;
+  readonly consumer: string;
+  cancelled(ids: readonly string[]): void;
+}
+
 /** The channel that the senders of a queue notify. */
 export const channelOf = (queue: Queue): string => `pgque_${queue.name}`;
 
@@ -38,6 +45,7 @@ export class Notifier {
   readonly #onSession: () => void;
   readonly #deafMs: number;
   readonly #listeners = new Set<Listener>();
+  readonly #cancelListeners = new Set<CancelListener>();
   readonly #log = shared(() => Array.from(this.#listeners, ({ options }) => options.log));
   #connection: ListenConnection | undefined;
   #isPolling = false;
@@ -77,10 +85,33 @@ export class Notifier {
     this.#over.abort();
   }
 
+  /** Beside a listener that has joined: tells of cancelled messages until `over` is aborted. */
+  joinCancelled(listener: CancelListener, over: AbortSignal): void {
+    this.#cancelListeners.add(listener);
+    over.addEventListener("abort", () => this.#cancelListeners.delete(listener));
+    this.#listenTo(listener.queue);
+  }
+
+  /** Before a worker first sleeps: it is told of what was cancelled while it is busy, too. */
+  #listenTo(queue: Queue): void {
+    // a connection that is lost says so itself
+    void this.connection?.listen(channelOf(queue)).catch(() => undefined);
+  }
+
+  #heard(channel: string, payload: string): void {
+    const told = cancelledOf(payload);
+    if (told === undefined) return this.#wake(this.#of(channel));
+    for (const listener of this.#cancelListeners)
+      if (channelOf(listener.queue) === channel && listener.consumer === told.consumer) listener.cancelled(told.ids);
+  }
+
   /** Never rejects; ends with the last listener. */
   async #listen(over: AbortSignal): Promise<void> {
     const backoff = new Backoff();
-    const events = { answerMs: () => this.#answerMs(), heard: (channel: string) => this.#wake(this.#of(channel)) };
+    const events = {
+      answerMs: () => this.#answerMs(),
+      heard: (channel: string, payload: string) => this.#heard(channel, payload),
+    };
     while (!over.aborted) {
       try {
         const connection = await ListenConnection.open(this.#pgque, events, over);
@@ -106,6 +137,7 @@ export class Notifier {
   async #use(connection: ListenConnection, over: AbortSignal): Promise<void> {
     if (connection.lost.aborted) return;
     this.#connection = connection;
+    for (const { queue } of this.#cancelListeners) this.#listenTo(queue);
     this.#changed();
     const lose = (): void => connection.lose();
     over.addEventListener("abort", lose);
@@ -145,5 +177,17 @@ export class Notifier {
 
   #sayPolling({ queue, options }: Listener): void {
     options.log.info("notifications do not arrive here, the worker polls", { queue: queue.name });
+  }
+}
+
+/** What `cancel` notifies with, see cancel/cancel.sql; undefined: something was sent. */
+function cancelledOf(payload: string): { consumer: string; ids: string[] } | undefined {
+  if (!payload.startsWith("{")) return undefined;
+  try {
+    const { consumer, cancel } = JSON.parse(payload) as { consumer?: unknown; cancel?: unknown };
+    return typeof consumer === "string" && Array.isArray(cancel) ? { consumer, ids: cancel.map(String) } : undefined;
+  } catch {
+    // anybody may notify
+    return undefined;
   }
 }

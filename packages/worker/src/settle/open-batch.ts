@@ -23,7 +23,7 @@ export class OpenBatch {
   readonly #known: Uint8Array;
   #knownCount = 0;
   #unsaidDone: string[] = [];
-  readonly #unsaidOthers = new Map<string, Exclude<Outcome, { kind: "done" }>>();
+  readonly #unsaidOthers = new Map<string, Exclude<Outcome, { kind: "done" | "cancel" }>>();
   #unsaidSince = 0;
   readonly lease: Lease;
 
@@ -56,7 +56,8 @@ export class OpenBatch {
     this.#known[index] = 1;
     this.#knownCount += 1;
     if (this.isSaid) this.#unsaidSince = performance.now();
-    if (outcome.kind === "done") this.#unsaidDone.push(messageId);
+    // what was cancelled is not to come again
+    if (outcome.kind === "done" || outcome.kind === "cancel") this.#unsaidDone.push(messageId);
     else this.#unsaidOthers.set(messageId, outcome);
     return true;
   }

@@ -19,7 +19,15 @@ test("handles everything, what handlers send meanwhile included", async () => {
   const worker = makeWorker(pgque, queue, async ({ payload }, { send }) => {
     if (Number(payload) > 0) await send(queue, Number(payload) - 1);
   });
-  expect(await worker.drain()).toEqual({ done: 200, retried: 0, snoozed: 0, dead: 0, released: 0, failures: [] });
+  expect(await worker.drain()).toEqual({
+    done: 200,
+    retried: 0,
+    snoozed: 0,
+    dead: 0,
+    cancelled: 0,
+    released: 0,
+    failures: [],
+  });
   expect((await pgque.consumers.list(queue))[0]?.depth).toBe(0);
 });
 

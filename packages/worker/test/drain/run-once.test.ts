@@ -11,7 +11,7 @@ const database = await freshDatabase();
 const pgque = new Pgque(database.pool());
 afterAll(() => database.drop());
 
-const nothing = { done: 0, retried: 0, snoozed: 0, dead: 0, released: 0, failures: [] };
+const nothing = { done: 0, retried: 0, snoozed: 0, dead: 0, cancelled: 0, released: 0, failures: [] };
 
 test("handles what is there, and says what became of it", async () => {
   const queue = await freshQueue(pgque);
@@ -24,7 +24,7 @@ test("handles what is there, and says what became of it", async () => {
     return payload === "buried" ? deadLetter("because") : undefined;
   });
   const { failures, ...counts } = await worker.runOnce();
-  expect(counts).toEqual({ done: 1, retried: 2, snoozed: 1, dead: 2, released: 0 });
+  expect(counts).toEqual({ done: 1, retried: 2, snoozed: 1, dead: 2, cancelled: 0, released: 0 });
   expect(new Map(failures.map(({ message, error }) => [message.payload, error]))).toEqual(
     new Map([
       ["throws", new Error("no")],
