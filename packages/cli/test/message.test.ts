@@ -47,6 +47,15 @@ test("and by dedupe key", async () => {
   expect(none).toMatchObject({ code: 1, out: expect.stringContaining("No message has such a key.") });
 });
 
+test("a message that waits for its time is delivered now", async () => {
+  await client.consumers.purge("reminders", "mail");
+  const { id } = await client.send("reminders", 5, { delayMs: 60_000 });
+  expect((await run("message", "run-now", "reminders", id)).out).toBe("Delivered 1 message.\n");
+  expect((await client.receive("reminders", { consumer: "mail" })).messages.map(({ payload }) => payload)).toEqual([5]);
+  const again = await run("message", "run-now", "reminders", id);
+  expect(again).toMatchObject({ code: 1, out: "", err: expect.stringContaining("to wait for its time") });
+});
+
 test("what is wrong is told with what to do", async () => {
   expect(await run("message", "cancel", "reminders")).toMatchObject({ code: 2, err: expect.stringContaining("--key") });
   expect(await run("message", "cancel", "reminders", "1", "--key", "k")).toMatchObject({ code: 2 });

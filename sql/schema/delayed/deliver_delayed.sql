@@ -10,10 +10,11 @@
 --   until     infinity: all of them
 --   within    of these only what is due so long after the earliest; '0': nothing but the earliest. null: all
 --   consumer  what waits for it, or for everybody. null: for whichever consumer
+--   message_id  that message alone, and what waits with it in its lane of an ordered consumer
 -- Locks out maintenance of delayed messages until the transaction ends, and waits for it. Errors: PQ001 no such queue, PQ002 no such consumer,
 -- PQ004 an argument out of range, PQ005 above READ COMMITTED.
 create function deliver_delayed(
-  queue text, until timestamptz default 'infinity', within interval default null, consumer text default null
+  queue text, until timestamptz default 'infinity', within interval default null, consumer text default null, message_id bigint default null
 ) returns bigint
 language plpgsql
 volatile
@@ -40,7 +41,7 @@ begin
   if within is not null then
     due_by := least(until, first_waiting(of_queue, reader) + within);
   end if;
-  delivered := deliver_early(of_queue, reader, due_by) + end_waits(of_queue, reader, due_by);
+  delivered := deliver_early(of_queue, reader, due_by, message_id) + end_waits(of_queue, reader, due_by, message_id);
   if delivered > 0 then
     perform wake(of_queue);
   end if;
@@ -118,7 +119,7 @@ end
 $$;
 
 -- Takes what waits for a queue out of all delayed tables and sends it. The caller holds the lock "delayed".
-create function deliver_early(queue_id int, consumer_id int, due_by timestamptz) returns bigint
+create function deliver_early(queue_id int, consumer_id int, due_by timestamptz, message_id bigint) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -135,7 +136,7 @@ begin
       from (
         select taken.*
           from {schema}.filled_delayed_tables() as source
-         cross join lateral {schema}.take_delayed(source, $1, $2, $3) taken
+         cross join lateral {schema}.take_delayed(source, $1, $2, $3, $4) taken
          order by taken.due_at, taken.seq
       ) d
   $sql$, jsonb_build_object(
@@ -143,7 +144,7 @@ begin
     'segment', pointer_segment(pg_sequence_last_value(relation(format('segment_pointer_%s', queue_id)))),
     'lane', case when settings.lane_by = 'key' then format(qualified('{schema}.lane_of_%s(d.key, d.id)'), queue_id) else 'd.lane' end
   ))
-    using settings.uid, consumer_id, due_by;
+    using settings.uid, consumer_id, due_by, message_id;
   get diagnostics delivered = row_count;
   return delivered;
 end
@@ -151,7 +152,7 @@ $$;
 
 -- Deletes from one delayed table what waits there for a queue, and returns it. It counts as moved: a table of which most is gone is
 -- worth compacting. All tables have the columns of the first.
-create function take_delayed(source text, queue_uid bigint, consumer_id int, due_by timestamptz) returns setof delayed_soon_0
+create function take_delayed(source text, queue_uid bigint, consumer_id int, due_by timestamptz, message_id bigint) returns setof delayed_soon_0
 language plpgsql
 volatile
 set search_path from current
@@ -167,9 +168,9 @@ begin
     delete from {schema}.${source:I} t
      using (${pending_rows}) d
      where t.due_at = d.due_at and t.seq = d.seq
-       and d.due_at <= $3 and d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5)
+       and d.due_at <= $3 and d.queue_uid = $4 and ($5 is null or coalesce(d.consumer_id, $5) = $5) and ($6 is null or d.id = $6)
     returning t.*
-  $sql$, jsonb_build_object('source', source, 'pending_rows', pending_rows(source))) using position, seen, due_by, queue_uid, consumer_id;
+  $sql$, jsonb_build_object('source', source, 'pending_rows', pending_rows(source))) using position, seen, due_by, queue_uid, consumer_id, message_id;
   get diagnostics taken = row_count;
   if taken > 0 then
     position.n := position.n + 1;
@@ -182,7 +183,7 @@ end
 $$;
 
 -- Ends the waits of an ordered consumer's lanes that are over by a time. Returns how many messages stand in them.
-create function end_waits(queue_id int, consumer_id int, due_by timestamptz) returns bigint
+create function end_waits(queue_id int, consumer_id int, due_by timestamptz, message_id bigint) returns bigint
 language plpgsql
 volatile
 set search_path from current
@@ -196,6 +197,7 @@ begin
     select w.batch_id from waiting_batches(queue_id, consumer_id) w where w.waits_until <= due_by
   loop
     ids := array(select m.message_id from batch_messages(waiting) m);
+    continue when message_id <> all (ids);
     released := released + coalesce(hold(waiting, all_requeued(ids, 'release'), others_stay => true), 0);
   end loop;
   return released;

@@ -50,6 +50,39 @@ describe("what is delivered before its time", () => {
     expect(await waiting()).toBe(2);
   });
 
+  test("is one message alone, for all or for the consumer that it waits for", async () => {
+    await makeQueue(a, ["c", "d"]);
+    await sendLater(a, "other", "1 min");
+    const { rows } = await a.query("select pgque.send('q', 't', 'wanted', '{\"delay\": 7200}') as id");
+    expect(await deliver(`'q', message_id => ${rows[0].id}`)).toBe(1);
+    expect(await drain(a, "d")).toEqual(["wanted"]);
+    const { batch, ids } = await receive(a, "c");
+    await a.query("select pgque.nack($1, $2::bigint[], interval '1 hour')", [batch, ids]);
+    expect(await deliver(`'q', consumer => 'd', message_id => ${rows[0].id}`)).toBe(0);
+    expect(await deliver(`'q', message_id => ${rows[0].id}`)).toBe(1);
+    expect([await drain(a, "c"), await drain(a, "d")]).toEqual([["wanted"], []]);
+    expect(await waiting()).toBe(1);
+  });
+
+  test("is one message of an ordered lane, with those that wait behind it", async () => {
+    await a.query("select pgque.create_queue('q', '{\"partitions\": 2}')");
+    await a.query('select pgque.subscribe(\'q\', \'c\', \'{"from": "earliest", "mode": "ordered"}\')');
+    const { rows } = await a.query(
+      "select k as other from unnest('{b,c,d,e,f}'::text[]) as k where pgque.lane_of_key(k, 2) <> pgque.lane_of_key('a', 2) limit 1",
+    );
+    for (const key of ["a", "a", rows[0].other]) await a.query("select pgque.send('q', 't', $1, $2)", [key, { key }]);
+    const wanted: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const { batch, ids, payloads } = await receive(a);
+      if (payloads[0] === "a") wanted.push(...ids);
+      await a.query("select pgque.nack($1, $2::bigint[], interval '1 hour')", [batch, ids.slice(0, 1)]);
+    }
+    expect((await receive(a)).payloads).toEqual([]);
+    expect(await deliver(`'q', message_id => ${wanted[0]}`)).toBe(2);
+    expect((await receive(a)).payloads).toEqual(["a", "a"]);
+    expect((await receive(a)).payloads).toEqual([]);
+  });
+
   test("is the earliest, and what is due so long after it", async () => {
     await makeQueue(a);
     for (const delay of ["2 h", "3 h", "1 min", "90 s"]) await sendLater(a, delay, delay);

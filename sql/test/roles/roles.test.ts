@@ -181,6 +181,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "purge('q')",
     "deliver_delayed('q')",
     "deliver_delayed('q', 'infinity', '1 s', 'c')",
+    "deliver_delayed('q', message_id => 1)",
     "schedule('new', 'q', '0 0 * * *')",
     "schedule('new', 'q', '0 0 * * *', '{}'::jsonb)",
     "schedule('s', 'q', '1 0 * * *')",

@@ -4,9 +4,9 @@ import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { flag, given, id } from "../options.ts";
 import { UsageError } from "../output/failure.ts";
 import { json } from "../output/json.ts";
-import { printLine, printList } from "../output/print.ts";
+import { printLine, printList, printResult } from "../output/print.ts";
 import type { Column } from "../output/table.ts";
-import { shellWord, showTime } from "../output/text.ts";
+import { counted, shellWord, showTime } from "../output/text.ts";
 
 /** When something happened, or will: the time that belongs to the state. */
 function whenOf({ dueAt, leasedUntil, settledAt, diedAt }: FoundMessage): string | null {
@@ -100,12 +100,33 @@ Examples:
   },
 });
 
+const runNow = clientCommand("run-now <queue>", "admin", {
+  description: "Deliver a message that waits for its time: delayed, or to be tried again.",
+  help: `
+With an ordered consumer the messages that wait in the same lane come as well. Exit code 1: no such message waits.
+
+Examples:
+  pgque message run-now reminders 8112
+  pgque message run-now reminders 8112 --consumer mail`,
+  arguments: [["<id>", "as `send` printed it", id]],
+  options: [flag("--consumer <name>", "to this consumer alone (default: to all for which it waits)")],
+  async run({ queues }, queue: string, wanted: string, flags: Flags & { consumer?: string }) {
+    const delivered = await queues.deliverDelayed(queue, { id: wanted, ...given({ consumer: flags.consumer }) });
+    if (delivered === 0)
+      throw new Error(
+        `expected message ${wanted} of queue ${JSON.stringify(queue)} to wait for its time, found that it does not. \`pgque message show ${shellWord(queue)} ${wanted}\` says where it is`,
+      );
+    await printResult(flags, { queue, id: wanted, delivered }, `Delivered ${counted(delivered, "message")}.`);
+  },
+});
+
 export const messageCommand = commandGroup(
   "message",
-  "Show a single message, or cancel it.",
+  "Show a single message, cancel it, or deliver it before its time.",
   `
 Examples:
   pgque message show orders 8112
-  pgque message cancel reminders 8112 8113`,
-  [show, cancel],
+  pgque message cancel reminders 8112 8113
+  pgque message run-now reminders 8112`,
+  [show, cancel, runNow],
 );

@@ -5,7 +5,7 @@ import { milliseconds } from "../queries/values.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { queueOptions, type QueueChanges, type QueueSettings } from "../queue/queue-options.ts";
 import { delayMs } from "../send/send-options.ts";
-import { boolean, integer, name, time, unchecked } from "../options/checks.ts";
+import { boolean, id, integer, name, time, unchecked } from "../options/checks.ts";
 import {
   problemsOf,
   callProblems,
@@ -34,6 +34,8 @@ const deliverOptions = {
   withinMs: { check: delayMs, absent: "all of it", help: "what is due within this time of the earliest" },
   /** What waits for this consumer, or for all of them. Default: for whichever. */
   consumer: { check: name, absent: "any", help: "what waits for this consumer" },
+  /** This message alone, and what waits with it in its lane of an ordered consumer. Default: any. */
+  id: { check: id, absent: "any", help: "this message" },
 } satisfies OptionTable;
 
 /** Which delayed messages are delivered now. */
@@ -184,13 +186,14 @@ export class Queues {
    */
   async deliverDelayed(queue: QueueRef, options: DeliverDelayedOptions = {}): Promise<number> {
     refuse("queues.deliverDelayed", callProblems(options, deliverOptions));
-    const { until, withinMs, consumer, signal } = options;
+    const { until, withinMs, consumer, id: message, signal } = options;
     const { name: queueName } = queueOf("queues.deliverDelayed", queue);
     const args = {
       queue: queueName,
       "until timestamptz": until?.toISOString() ?? "infinity",
       "within interval": withinMs === undefined ? null : milliseconds(withinMs),
       consumer,
+      "message_id bigint": message === undefined ? null : String(message),
     };
     return this.#db.count("deliver_delayed", args, { queue: queueName, consumer, signal });
   }
