@@ -38,7 +38,8 @@ function withSql(options) {
   const rows = Object.entries(options).map(([name, option]) => {
     const { defaultInSql } = option;
     const inSql = defaultInSql === undefined ? "" : `; ${shown(name, defaultInSql)} in SQL`;
-    return [`\`${sqlName(name)}\``, `\`${name}\``, defaultOf(name, option) + inSql, option.help];
+    const inHeader = option.header && `header \`${option.header}\``;
+    return [inHeader ?? `\`${sqlName(name)}\``, `\`${name}\``, defaultOf(name, option) + inSql, option.help];
   });
   return tableOf(["SQL", "TypeScript", "default", ""], rows);
 }

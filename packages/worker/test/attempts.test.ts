@@ -86,7 +86,11 @@ test("it is asked for at intervals until the worker stops, whatever the database
   await until(() => known.maxRetries === 7, "the change is known");
   await pgque.queues.drop(queue, { force: true });
   await until(() => failures.length > 1, "it asks again after a failure");
-  expect([known.maxRetries, known.isLast({ attempt: 7 }), known.isLast({ attempt: 8 })]).toEqual([7, false, true]);
+  expect([
+    known.maxRetries,
+    known.isLast({ attempt: 7, headers: {} }),
+    known.isLast({ attempt: 8, headers: {} }),
+  ]).toEqual([7, false, true]);
   stop.abort();
   await kept;
 });

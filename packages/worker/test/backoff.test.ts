@@ -15,7 +15,7 @@ test("with all defaults the retries of a message outlast an outage of four and a
   const hoursWith = (random: number): number => {
     const chance = vi.spyOn(Math, "random").mockReturnValue(random);
     const waits = Array.from({ length: maxRetries ?? 0 }, (_, i) =>
-      retryAfterMs({ attempt: i + 1 } as Message, new Error("no"), options),
+      retryAfterMs({ attempt: i + 1, headers: {} } as Message, new Error("no"), options),
     );
     chance.mockRestore();
     return waits.reduce((sum, ms) => sum + ms, 0) / 3_600_000;
@@ -38,7 +38,7 @@ test.each([
     retryJitter: false,
     log: silent,
   } as const;
-  expect(retryAfterMs({ attempt } as Message, new Error("no"), options)).toBe(expected);
+  expect(retryAfterMs({ attempt, headers: {} } as Message, new Error("no"), options)).toBe(expected);
 });
 
 test("a backoff that is an async function waits retryMaxMs, and its rejection is logged", async () => {
@@ -46,6 +46,6 @@ test("a backoff that is an async function waits retryMaxMs, and its rejection is
   const thrown = new Error("no config service");
   const retryBackoff = (() => Promise.reject(thrown)) as never;
   const options = { retryMinMs: 1, retryBackoff, retryMaxMs: 60_000, retryJitter: false, log: { ...silent, error } };
-  expect(retryAfterMs({ attempt: 1 } as Message, new Error("no"), options)).toBe(60_000);
+  expect(retryAfterMs({ attempt: 1, headers: {} } as Message, new Error("no"), options)).toBe(60_000);
   await vi.waitFor(() => expect(error).toHaveBeenCalledWith("`retryBackoff` rejected", { error: thrown }));
 });

@@ -123,7 +123,7 @@ begin
          coalesce(array_agg(m.message_id) filter (where m.is_dead), '{}') as dead
     into rest
     from (
-      select b.message_id, b.attempt, b.crashes, l.how, coalesce(l.how = 'bury' or (l.how = 'retry' and b.attempt > max_retries), false) as is_dead
+      select b.message_id, b.attempt, b.crashes, l.how, coalesce(l.how = 'bury' or (l.how = 'retry' and b.attempt > max_retries_of(b.headers, max_retries)), false) as is_dead
         from batch_messages(old_id) b
        cross join lateral (select hows ->> b.message_id::text as how) l
        where b.message_id not in (select unnest(state.settled))
@@ -204,7 +204,7 @@ begin
         select b.message_id, g.how, g.wait, b.attempt + (g.how is not distinct from 'retry')::int as next_attempt,
                next_crashes(b.crashes, coalesce(g.how, 'release')) as next_crashes,
                case g.how
-                 when 'retry' then not skips and b.attempt <= max_retries
+                 when 'retry' then not skips and b.attempt <= max_retries_of(b.headers, max_retries)
                  when 'snooze' then not skips
                  when 'bury' then false
                  else true

@@ -51,7 +51,7 @@ begin
       select m.*, coalesce(g.wait, '0') as wait, g.reason,
              case when g.how = 'retry' then m.attempt + 1 else m.attempt end as next_attempt,
              {schema}.next_crashes(m.crashes, g.how) as next_crashes,
-             g.how = 'bury' or (g.how = 'retry' and m.attempt > $3) as is_dead
+             g.how = 'bury' or (g.how = 'retry' and m.attempt > {schema}.max_retries_of(m.headers, $3)) as is_dead
         from {schema}.batch_messages($1) m
         join unnest($2) as g on g.message_id = m.message_id
     ),

@@ -60,8 +60,8 @@ async function sendOne(queue: string, text: string, flags: InputFlags): Promise<
 }
 
 async function sendLines(queue: string, flags: InputFlags): Promise<void> {
-  const { dedupeKey, dedupeTtlMs, ...common } = givenOptions(flags);
-  if (dedupeKey !== undefined || dedupeTtlMs !== undefined) {
+  const { dedupeKey, dedupeTtlMs, ifWaiting, ...common } = givenOptions(flags);
+  if (dedupeKey !== undefined || dedupeTtlMs !== undefined || ifWaiting !== undefined) {
     throw new UsageError("expected a payload as argument with --dedupe-key, got lines, which would all be one message");
   }
   const { sendInput } = await import("../input/send-input.ts");

@@ -40,4 +40,5 @@ export { clientOptions } from "./client-options.ts";
 export { queueOptions } from "../queue/queue-options.ts";
 export { receiveOptions } from "../receive/receive-options.ts";
 export { nackOptions } from "../settle/settle-options.ts";
+export { headerOptionsOf } from "../send/header-options.ts";
 export { sendOptions, streamOptions } from "../send/send-options.ts";

@@ -10,6 +10,8 @@ export interface Option<Value = unknown> {
   readonly default?: Value;
   /** Where there is no such value: in words, "no limit". */
   readonly absent?: string;
+  /** The header in which it travels with a message, and is given in SQL. */
+  readonly header?: string;
   /** The default of a queue or consumer that is created in SQL, if it is another; in words or a value. */
   readonly defaultInSql?: Value | string;
 }

@@ -1,6 +1,7 @@
 import { PgqueError } from "../errors/errors.ts";
 import { encodeJson } from "../payload/payload.ts";
 import type { Headers } from "../types.ts";
+import { withHeaderOptions } from "./header-options.ts";
 import type { SendManyOptions, SendOptions } from "./send-options.ts";
 
 /** How many bytes headers may have as JSON text. Also SQL's, which writes a space after each colon and comma. */
@@ -9,7 +10,7 @@ const headersBytesMax = 65_536;
 /** The headers as a JSON text, the other options as one, and one with both. Null: none. */
 export function encodeSendOptions(
   queue: string,
-  { headers, ...options }: Omit<SendOptions & SendManyOptions, "signal">,
+  { headers: given, ...options }: Omit<SendOptions & SendManyOptions, "signal">,
 ): { headers: string | null; rest: string | null; all: string | null } {
   const rest = JSON.stringify({
     delay: seconds(options.delayMs),
@@ -24,6 +25,7 @@ export function encodeSendOptions(
     dedupe_ttl: seconds(options.dedupeTtlMs),
     if_waiting: options.ifWaiting,
   }).slice(1, -1);
+  const headers = withHeaderOptions(given, options);
   const encoded = headers === undefined ? undefined : encodeHeaders(queue, headers);
   const members = [encoded && `"headers":${encoded}`, rest].filter(Boolean);
   return {

@@ -63,6 +63,27 @@ const commonOptions = {
   ttlMs: { check: number(1, longestDelayMs), absent: "always", help: "time to live: not delivered after it" },
   /** On a queue with `allowExpiry`: not delivered from this time on. Not together with `ttlMs`. Default: always. */
   expiresAt: { check: soon, absent: "always", help: "not delivered from this time on" },
+  /** Deliveries after the first; then it is a dead letter. 0 to 32000. Default: that of the queue. */
+  maxRetries: {
+    check: integer(0, 32_000),
+    absent: "that of the queue",
+    header: "pgque-max-retries",
+    help: "deliveries after the first; then it is a dead letter",
+  },
+  /** In milliseconds: the signal of a handler that takes longer is aborted. 1 to 604800000 (7 days). Default: that of the worker. Not in a batch. */
+  timeoutMs: {
+    check: integer(1, 7 * dayMs),
+    absent: "that of the worker",
+    header: "pgque-timeout-ms",
+    help: "the signal of a handler that takes longer is aborted",
+  },
+  /** How long it waits after its first failure, in milliseconds; twice as long after each further one. 0 to 86400000 (a day). Default: that of the worker. */
+  retryMinMs: {
+    check: integer(0, dayMs),
+    absent: "that of the worker",
+    header: "pgque-retry-min-ms",
+    help: "how long it waits after its first failure, and twice as long after each further one",
+  },
 } satisfies OptionTable;
 
 /** The options of `send`. */

@@ -1,4 +1,5 @@
 import type { Message, Pgque, Queue } from "@pgque/client";
+import { headerOptionsOf } from "@pgque/client/options";
 import { answered } from "../connection/answer.ts";
 import type { Logger } from "../log.ts";
 import type { Outcome } from "./outcome.ts";
@@ -19,9 +20,14 @@ export class Attempts {
     return this.#maxRetries;
   }
 
+  /** Of a message: its own, or the queue's. */
+  maxRetriesOf({ headers }: Pick<Message, "headers">): number {
+    return headerOptionsOf(headers).maxRetries ?? this.#maxRetries;
+  }
+
   /** Whether there is no attempt after this one. */
-  isLast({ attempt }: Pick<Message, "attempt">): boolean {
-    return attempt > this.#maxRetries;
+  isLast(message: Pick<Message, "attempt" | "headers">): boolean {
+    return message.attempt > this.maxRetriesOf(message);
   }
 
   /** What the database is going to make of an outcome. */

@@ -36,7 +36,7 @@ export class RunContext implements HandlerContext {
   }
 
   get maxRetries(): number {
-    return this.#attempts.maxRetries;
+    return this.#message === undefined ? this.#attempts.maxRetries : this.#attempts.maxRetriesOf(this.#message);
   }
 
   get isLastAttempt(): boolean {

@@ -1,4 +1,5 @@
 import type { Message, Pgque } from "@pgque/client";
+import { headerOptionsOf } from "@pgque/client/options";
 import type { Stretch } from "../fetch/local-queue.ts";
 import { Backoff } from "../connection/retry.ts";
 import { answered } from "../connection/answer.ts";
@@ -222,7 +223,10 @@ export class HandlerRun {
   }
 
   #startClock(late: (outcomes: readonly Outcome[]) => void): () => void {
-    const { timeoutMs } = this.#options;
+    const { batch } = this.#options;
+    const [message] = this.#messages;
+    const own = batch || message === undefined ? {} : headerOptionsOf(message.headers);
+    const { timeoutMs = this.#options.timeoutMs } = own;
     if (timeoutMs === Number.POSITIVE_INFINITY) return () => undefined;
     const sinceMs = performance.now() - this.begunAtMs;
     let timer = setTimeout(() => {

@@ -16,7 +16,7 @@ export interface BatchContext {
    * @throws PgqueError INVALID_OPTION in a worker that is not
    */
   readonly tx: PoolClient;
-  /** The queue's, as of half a minute ago at most: a message is delivered once more than that before it is a dead letter. */
+  /** The message's own, else the queue's, as of half a minute ago at most: a message is delivered once more than that before it is a dead letter. */
   readonly maxRetries: number;
   /** Sends as `pgque.send` does, in that transaction when there is one. */
   readonly send: TransactionOperations["send"];

@@ -1,4 +1,5 @@
 import type { Message } from "@pgque/client";
+import { headerOptionsOf } from "@pgque/client/options";
 import type { Fields } from "../log.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
 import type { Outcome } from "./outcome.ts";
@@ -39,7 +40,8 @@ type RetryOptions = Pick<ResolvedOptions, "retryMinMs" | "retryBackoff" | "retry
 
 /** How long until a message that failed is tried again, in whole milliseconds. */
 export function retryAfterMs(message: Message, error: unknown, options: RetryOptions): number {
-  const { retryMinMs, retryBackoff, retryMaxMs, retryJitter } = options;
+  const { retryBackoff, retryMaxMs, retryJitter } = options;
+  const { retryMinMs = options.retryMinMs } = headerOptionsOf(message.headers);
   if (typeof retryBackoff === "function") return chosen(retryBackoff, message, error, options);
   // from attempt 1025 on the factor is infinite, and infinite times nothing is not a number
   const factor = retryBackoff === "exponential" ? Math.min(Number.MAX_VALUE, 2 ** (message.attempt - 1)) : 1;
