@@ -69,11 +69,11 @@ test("a shop on BullMQ goes on with Pgque, with all that waited", async () => {
 
   const moved = await waiting(database);
   expect(moved).toMatchObject({
-    newsletter: { dueAt: null, priority: 5, headers: { attempts_left: 5 } },
+    newsletter: { dueAt: null, priority: 5, headers: { "pgque-max-retries": 4 } },
     "password reset": { dueAt: null, priority: 9 },
     birthday: { dueAt: new Date(birthday.timestamp + 40 * dayMs), priority: 9 },
     "how was order 1?": { dueAt: expect.any(Date), priority: 0 },
-    lost: { dueAt: expect.any(Date), headers: { attempts_left: 1, moved_from: `bullmq ${failing.id}` } },
+    lost: { dueAt: expect.any(Date), headers: { "pgque-max-retries": 0, moved_from: `bullmq ${failing.id}` } },
     "b 1": { key: "b" },
   });
   expect(Object.keys(moved).filter((name) => name.startsWith("b "))).toEqual(["b 1", "b 2", "b 3"]);

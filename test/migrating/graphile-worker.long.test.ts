@@ -38,11 +38,11 @@ test("a shop on graphile-worker goes on with Pgque, with all that waited", async
 
   const moved = await waiting(database);
   expect(moved).toMatchObject({
-    newsletter: { dueAt: null, priority: 5, headers: { attempts_left: 25 } },
+    newsletter: { dueAt: null, priority: 5, headers: { "pgque-max-retries": 24 } },
     "password reset": { dueAt: null, priority: 9 },
     birthday: { dueAt: runAt, priority: 5 },
     "how was order 1?": { priority: 0, dueAt: expect.any(Date) },
-    lost: { headers: { attempts_left: 1, moved_from: `graphile-worker ${failing.id}` } },
+    lost: { headers: { "pgque-max-retries": 0, moved_from: `graphile-worker ${failing.id}` } },
     "b 1": { key: "b" },
     extra: {},
   });
@@ -127,7 +127,7 @@ test("an active job of graphile-worker stays with its worker, and is moved by th
     },
   });
   expect(await move("graphile-worker/move.ts", database)).toEqual({ code: 0, output: "moved 1\n" });
-  expect(await waiting(database)).toMatchObject({ newsletter: { headers: { attempts_left: 2 } } });
+  expect(await waiting(database)).toMatchObject({ newsletter: { headers: { "pgque-max-retries": 1 } } });
 });
 
 test("a job of a task that has no queue is named, and leaves all where they are", async () => {

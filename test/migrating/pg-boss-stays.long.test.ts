@@ -13,7 +13,7 @@ test("an active job of pg-boss stays with its worker, and is moved by the next r
   expect(await move("pg-boss/move.ts", database)).toEqual({ code: 0, output: "moved 0 and 0 schedules\n" });
   await boss.fail("mails", active?.id ?? "");
   expect(await move("pg-boss/move.ts", database)).toEqual({ code: 0, output: "moved 1 and 0 schedules\n" });
-  expect(await waiting(database)).toMatchObject({ newsletter: { headers: { attempts_left: 4 } } });
+  expect(await waiting(database)).toMatchObject({ newsletter: { headers: { "pgque-max-retries": 3 } } });
 });
 
 test("jobs of a flow of pg-boss stay until nobody waits for them and they wait for nobody", async () => {

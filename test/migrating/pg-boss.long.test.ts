@@ -52,11 +52,11 @@ test("a shop on pg-boss goes on with Pgque, with all that waited", async () => {
 
   const moved = await waiting(database);
   expect(moved).toMatchObject({
-    newsletter: { dueAt: null, priority: 0, headers: { attempts_left: 5 } },
+    newsletter: { dueAt: null, priority: 0, headers: { "pgque-max-retries": 4 } },
     "password reset": { dueAt: null, priority: 9 },
     birthday: { dueAt: startAfter },
     "how was order 1?": { dueAt: expect.any(Date) },
-    lost: { dueAt: expect.any(Date), headers: { attempts_left: 1, moved_from: `pg-boss ${failing}` } },
+    lost: { dueAt: expect.any(Date), headers: { "pgque-max-retries": 0, moved_from: `pg-boss ${failing}` } },
     one: { dueAt: null },
     two: { dueAt: null },
     "b 1": { key: "b" },

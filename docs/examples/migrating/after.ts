@@ -1,7 +1,6 @@
 import { once } from "node:events";
 import { Pgque } from "@pgque/client";
 import { Worker } from "@pgque/worker";
-import { withAttemptsLeft } from "./moved.ts";
 import { bookings, digests, mails } from "./queues.ts";
 
 const terminated = once(process, "SIGTERM");
@@ -10,18 +9,16 @@ const pgque = new Pgque(process.env["DATABASE_URL"]);
 const mailer = new Worker(
   pgque,
   mails,
-  withAttemptsLeft(({ payload }) => {
+  ({ payload }) => {
     if (!payload.to.includes("@")) throw new Error(`no such address: ${payload.to}`);
     console.log("mail", payload.to, payload.subject);
-  }),
+  },
   { concurrency: 5 },
 );
-const bookkeeper = new Worker(
-  pgque,
-  bookings,
-  withAttemptsLeft(({ payload }) => console.log("book", payload.account, payload.cents)),
-  { mode: "ordered", concurrency: 5 },
-);
+const bookkeeper = new Worker(pgque, bookings, ({ payload }) => console.log("book", payload.account, payload.cents), {
+  mode: "ordered",
+  concurrency: 5,
+});
 const reporter = new Worker(pgque, digests, ({ payload }) => console.log("digest", payload.kind), {
   schedules: { digests: { cron: "0 6 * * *", payload: { kind: "daily" } } },
 });

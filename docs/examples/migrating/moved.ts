@@ -1,5 +1,4 @@
-import type { Message, SendOptions } from "@pgque/client";
-import { UnrecoverableError, type Handler } from "@pgque/worker";
+import type { SendOptions } from "@pgque/client";
 
 const dayMs = 86_400_000;
 
@@ -13,20 +12,8 @@ export function carried(job: {
   const untilRunMs = Math.max(0, job.runAt.getTime() - Date.now());
   return {
     at: job.runAt,
-    headers: { moved_from: job.from, attempts_left: job.attemptsLeft },
+    maxRetries: Math.max(0, job.attemptsLeft - 1),
+    headers: { moved_from: job.from },
     ...(job.dedupeKey !== null && { dedupeKey: job.dedupeKey, dedupeTtlMs: Math.min(untilRunMs + dayMs, 30 * dayMs) }),
-  };
-}
-
-/** A handler under which a moved job has the attempts that it had left. When the last of them is handled, so is this. */
-export function withAttemptsLeft<Received extends Message>(handler: Handler<Received>): Handler<Received> {
-  return async (message, context) => {
-    try {
-      return await handler(message, context);
-    } catch (error) {
-      const attemptsLeft = message.headers["attempts_left"];
-      if (typeof attemptsLeft !== "number" || message.attempt < attemptsLeft) throw error;
-      throw new UnrecoverableError(`its attempts were used up: ${String(error)}`, { cause: error });
-    }
   };
 }

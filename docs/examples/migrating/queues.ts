@@ -1,21 +1,16 @@
 import { defineQueue } from "@pgque/client";
 import { z } from "zod";
 
-// as many deliveries as any job has left that is moved here
-const maxRetries = 24;
-
 /** Confirmations before reminders. */
 export const mails = defineQueue("mails", {
   payload: z.object({ to: z.string(), subject: z.string() }),
   priorities: 10,
-  maxRetries,
 });
 
 /** Of one account one after the other; accounts side by side. */
 export const bookings = defineQueue("bookings", {
   payload: z.object({ account: z.string(), cents: z.number().int() }),
   partitions: 16,
-  maxRetries,
 });
 
-export const digests = defineQueue("digests", { payload: z.object({ kind: z.string() }), maxRetries });
+export const digests = defineQueue("digests", { payload: z.object({ kind: z.string() }) });
