@@ -18,6 +18,9 @@ begin
       -- by name, so that it holds for a consumer that is placed anew by seek; null: for all, those that subscribe later too
       consumer text
     ) with (autovacuum_enabled = off);
+    -- never used; without them the planner has no plan by index for the segments either
+    create index on {schema}.cancelled_${queue} (message_id);
+    create index on {schema}.message_${queue} (id);
     create sequence {schema}.has_cancelled_${queue} minvalue 0 owned by {schema}.cancelled_${queue}.message_id;
   $ddl$, jsonb_build_object('queue', queue_id));
   perform setval(relation(format('has_cancelled_%s', queue_id)), 0);

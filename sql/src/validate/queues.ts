@@ -18,7 +18,7 @@ export interface Queue {
 
 const tableOfSegment = /^relation (?:message|batch|outcome|cancelled)_\d+_(\d+)$/;
 /** What only a queue with `allow_cancel` has: its cancellations, and the index of messages by id. */
-const ofCancel = new RegExp(`cancelled_${model.id}|message_${model.id}_${model.segment}_id_idx`);
+const ofCancel = new RegExp(`cancelled_${model.id}|message_${model.id}(?:_${model.segment})?_id_idx`);
 const rightOfFunction = /^right function (send|receive|ack|send_batch)_\d+\(.*?\) to (.*)$/s;
 
 /** The queues, with what the catalog has of each. `roles`: those of the schema, whose rights are no grants of one queue. */

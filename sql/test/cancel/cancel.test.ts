@@ -5,7 +5,7 @@ import { blocked } from "../../../test/support/interleave.ts";
 import { ack, drain, fillSegment, maintain, makeQueue, receive, ring } from "../support/queue.ts";
 import { until } from "../../../test/support/until.ts";
 import { hurryDelayed } from "../support/delayed.ts";
-import { updatesAndDeletes } from "../support/statistics.ts";
+import { buffersOf, buffersOfReceive, updatesAndDeletes } from "../support/statistics.ts";
 
 let database: TestDatabase;
 let a: pg.Client;
@@ -283,6 +283,22 @@ test("nothing is forgotten while somebody cancels", async () => {
   expect(await mark()).toBe(1);
   await b.query("commit");
   expect(await drain(a)).toEqual([]);
+});
+
+test("what is cancelled is passed over by index, whatever the statistics say, and is not read twice", async () => {
+  await makeQueue(a, ["c"], { ...withCancel, rotation_bytes: 1_000_000_000 });
+  await a.query("select pgque.send_batch('q', array_fill('x'::text, array[5100]))");
+  const { rows } = await a.query("select array_agg(m.id order by m.id) as ids from pgque.message_1 m");
+  for (let i = 0; i < 5000; i += 1000) await cancel(rows[0].ids.slice(i, i + 1000));
+  // one look into each index for each of them; a scan of all cancellations for each would be 150,000
+  const explained = await a.query(
+    "explain (analyze, buffers, format json) select * from pgque.receive_messages('q', 'c', max_messages => 10)",
+  );
+  const plan = explained.rows[0]["QUERY PLAN"][0].Plan;
+  expect(plan["Actual Rows"]).toBe(10);
+  expect(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"]).toBeLessThan(40_000);
+  expect((await buffersOfReceive(a, 10)).buffers).toBeLessThan(500);
+  expect(await buffersOf(a, "select * from pgque.consumer_status('q')")).toBeLessThan(3000);
 });
 
 test("a ring that has grown knows what is cancelled in every segment", async () => {
