@@ -31,8 +31,9 @@ const layers = {
   "@pgque/postgres": [],
   "@pgque/client": ["@pgque/sql"],
   "@pgque/worker": ["@pgque/client"],
+  "@pgque/dashboard": ["@pgque/client"],
   "@pgque/bench": ["@pgque/sql", "@pgque/postgres", "@pgque/client", "@pgque/worker"],
-  pgque: ["@pgque/sql", "@pgque/postgres", "@pgque/client", "@pgque/worker", "@pgque/bench"],
+  pgque: ["@pgque/sql", "@pgque/postgres", "@pgque/client", "@pgque/worker", "@pgque/bench", "@pgque/dashboard"],
 };
 
 const packages = globSync(["packages/*/package.json", "sql/package.json", "bench/package.json"], { cwd: root })

@@ -11,6 +11,7 @@ const documents = [
   "sql/README.md",
   "packages/client/README.md",
   "packages/worker/README.md",
+  "packages/dashboard/README.md",
   "packages/cli/README.md",
   "packages/postgres/README.md",
   ...readdirSync(path.join(root, "docs"))

@@ -28,6 +28,7 @@ test("every package is packed", () => {
     "pgque",
     "pgque-bench",
     "pgque-client",
+    "pgque-dashboard",
     "pgque-postgres",
     "pgque-sql",
     "pgque-worker",
@@ -93,7 +94,7 @@ test("every package says what release.json says, and leaves out what is not know
   }
 });
 
-const entryPoints = ["packages/client", "packages/worker", "sql"].flatMap((of) => {
+const entryPoints = ["packages/client", "packages/worker", "packages/dashboard", "sql"].flatMap((of) => {
   const { name, exports } = JSON.parse(readFileSync(path.join(root, of, "package.json"), "utf8"));
   return Object.keys(exports).map((entry) => path.posix.join(name, entry));
 });

@@ -2,6 +2,7 @@ import { Command, CommanderError } from "commander";
 import { sanitizeLines, redact } from "@pgque/client/redact";
 import { benchCommand, type ScenarioFlags } from "./commands/bench.ts";
 import { consumerCommand } from "./commands/consumer.ts";
+import { dashboardCommand } from "./commands/dashboard.ts";
 import { devCommand } from "./commands/dev.ts";
 import { dlqCommand } from "./commands/dlq.ts";
 import { doctorCommand } from "./commands/doctor.ts";
@@ -37,6 +38,7 @@ Examples:
   pgque doctor                        problems, and the statements that fix them
   pgque guard --older-than 10m        watch for transactions that hold the xmin horizon
   pgque top                           queues, live
+  pgque dashboard                     the same in a browser, with what to do
   pgque bench --quick                 the effect of a long transaction on a queue, in two minutes
 
 The database is that of --database-url, else of DATABASE_URL, else of PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, else of
@@ -65,6 +67,7 @@ const commands = [
   doctorCommand,
   guardCommand,
   topCommand,
+  dashboardCommand,
 ];
 
 /** Runs the command line and ends the process: 0 done, 1 failed, 2 wrong usage. Reports every failure itself. */

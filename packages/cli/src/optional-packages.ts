@@ -36,6 +36,15 @@ export function loadPostgres(): Promise<typeof import("@pgque/postgres")> {
   return load("@pgque/postgres", "pgque dev");
 }
 
+/**
+ * The dashboard: the one that is installed, else the one that npm has or fetches.
+ *
+ * @throws NotInstalled
+ */
+export function loadDashboard(): Promise<typeof import("@pgque/dashboard")> {
+  return load("@pgque/dashboard", "pgque dashboard");
+}
+
 /** @throws NotInstalled */
 export async function loadPromClient(): Promise<typeof import("prom-client")> {
   return import("prom-client").catch((error: unknown) => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { holderFinding } from "#src/doctor/horizon";
 import { versionFinding } from "#src/doctor/schema";
 import { connectionsFinding, locksFinding, settingFindings } from "#src/doctor/settings";
-import type { Holder } from "#src/horizon/holder";
+import type { Holder } from "@pgque/client/horizon";
 import { showAge } from "#src/output/duration";
 
 const slot: Holder = {

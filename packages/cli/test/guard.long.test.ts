@@ -2,7 +2,7 @@ import type { Client } from "pg";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { ownServer, type OwnServer } from "../../../test/support/database.ts";
 import { until } from "../../../test/support/until.ts";
-import { findTransactions } from "../dist/horizon/holders.js";
+import { findTransactions } from "@pgque/client/horizon";
 import { exemptionOf } from "../dist/guard/policy.js";
 import { signalTransaction, targetOf } from "../dist/guard/target.js";
 import { holdTransaction, repeatableRead, written, type HeldTransaction } from "./support/holders.ts";

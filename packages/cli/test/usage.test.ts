@@ -31,6 +31,7 @@ test("help names every command and the exit codes", async () => {
     "doctor",
     "guard",
     "top",
+    "dashboard",
     "bench",
   ];
   for (const command of commands) expect(out).toMatch(new RegExp(`^  ${command} `, "m"));

@@ -1,6 +1,5 @@
-import { describeHolder } from "../horizon/describe.ts";
-import type { Holder } from "../horizon/holder.ts";
-import { findHolders } from "../horizon/holders.ts";
+import { describeHolder } from "./describe-holder.ts";
+import { findHolders, type Holder } from "@pgque/client/horizon";
 import { showBytes, showCount } from "../output/text.ts";
 import { ok, severityOf, type Check, type Finding, type Severity } from "./finding.ts";
 

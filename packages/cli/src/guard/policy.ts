@@ -1,4 +1,4 @@
-import type { Holder } from "../horizon/holder.ts";
+import type { Holder } from "@pgque/client/horizon";
 import type { Signal } from "./target.ts";
 
 /** Which transactions guard is after, and what it does to them. */

@@ -1,7 +1,6 @@
 import type { Logger } from "@pgque/worker";
 import type { Client } from "pg";
-import type { Holder } from "../horizon/holder.ts";
-import { findTransactions } from "../horizon/holders.ts";
+import { findTransactions, type Holder } from "@pgque/client/horizon";
 import { showDuration } from "../output/duration.ts";
 import { exemptionOf, isTooOld, nextSignal, type Policy } from "./policy.ts";
 import { keyOf, type Signal, signalTransaction, targetOf } from "./target.ts";

@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import type { Holder } from "../horizon/holder.ts";
+import type { Holder } from "@pgque/client/horizon";
 
 /** One transaction of one session. A process id is used again, and a session has many transactions: all three say which one it is. */
 export interface Target {

@@ -1,6 +1,5 @@
 import type { Client, QueryResult } from "pg";
-import type { Holder } from "../horizon/holder.ts";
-import { holdersSql } from "../horizon/holders.ts";
+import { type Holder, holdersSql } from "@pgque/client/horizon";
 
 /** A consumer of a queue as it is just now. */
 export interface Line {

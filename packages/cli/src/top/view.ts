@@ -1,7 +1,7 @@
 import { styleText } from "node:util";
 import stringWidth from "string-width";
 import { sanitize } from "@pgque/client/redact";
-import { holderName } from "../horizon/describe.ts";
+import { holderName } from "@pgque/client/horizon";
 import { showAge } from "../output/duration.ts";
 import { showCount } from "../output/text.ts";
 import { columns, sorted } from "./columns.ts";

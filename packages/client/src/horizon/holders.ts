@@ -1,4 +1,4 @@
-import type { Client } from "pg";
+import type { Pool, ClientBase } from "pg";
 import type { Holder } from "./holder.ts";
 import { preparedTransactions, replicationSlots, standbys, transactions } from "./queries.ts";
 
@@ -6,7 +6,7 @@ import { preparedTransactions, replicationSlots, standbys, transactions } from "
 export const holdersSql = allOf([transactions, preparedTransactions, replicationSlots, standbys]);
 
 /** Everybody who holds the horizon of this database just now, short statements included: who holds back most first. */
-export async function findHolders(client: Client): Promise<Holder[]> {
+export async function findHolders(client: ClientBase | Pool): Promise<Holder[]> {
   const { rows } = await client.query<Holder>(holdersSql);
   const subscriptions = await retainingSubscriptions(client);
   if (subscriptions.length === 0) return rows;
@@ -17,7 +17,7 @@ export async function findHolders(client: Client): Promise<Holder[]> {
 }
 
 /** The same of transactions alone. */
-export async function findTransactions(client: Client): Promise<Holder[]> {
+export async function findTransactions(client: ClientBase | Pool): Promise<Holder[]> {
   const { rows } = await client.query<Holder>(allOf([transactions]));
   return rows;
 }
@@ -30,7 +30,7 @@ function allOf(queries: readonly string[]): string {
 }
 
 /** Subscriptions of this database with retain_dead_tuples, by name: none before PostgreSQL 19, which has the column. */
-async function retainingSubscriptions(client: Client): Promise<string[]> {
+async function retainingSubscriptions(client: ClientBase | Pool): Promise<string[]> {
   const { rowCount } = await client.query(
     `select from pg_attribute
       where attrelid = 'pg_catalog.pg_subscription'::regclass and attname = 'subretaindeadtuples' and not attisdropped`,

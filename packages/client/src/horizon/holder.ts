@@ -21,3 +21,15 @@ export interface Holder {
   /** Where that has to run if not here. */
   endsWhere: string | null;
 }
+
+/** Who it is, in a few words. */
+export function holderName({ kind, name, details }: Pick<Holder, "kind" | "name" | "details">): string {
+  switch (kind) {
+    case "transaction":
+      return `process ${name} (${[details["user"], details["application"]].filter(Boolean).join(", ") || "of another role"})`;
+    case "standby":
+      return `standby ${String(details["application"] || name)}`;
+    default:
+      return `${kind} ${JSON.stringify(name)}`;
+  }
+}

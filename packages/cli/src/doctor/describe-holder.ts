@@ -1,22 +1,10 @@
-import type { Holder } from "./holder.ts";
+import { type Holder, holderName } from "@pgque/client/horizon";
 import { showAge } from "../output/duration.ts";
 import { showBytes, showCount } from "../output/text.ts";
 
 /** A holder in one line: who it is, and for how long. */
 export function describeHolder(holder: Holder): string {
   return `${holderName(holder)}, ${ageOf(holder)}${notes(holder)}`;
-}
-
-/** Who it is, in a few words. */
-export function holderName({ kind, name, details }: Holder): string {
-  switch (kind) {
-    case "transaction":
-      return `process ${name} (${[details["user"], details["application"]].filter(Boolean).join(", ") || "of another role"})`;
-    case "standby":
-      return `standby ${String(details["application"] || name)}`;
-    default:
-      return `${kind} ${JSON.stringify(name)}`;
-  }
 }
 
 function ageOf({ kind, ageMs, ageTransactions }: Holder): string {

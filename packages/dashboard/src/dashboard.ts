@@ -1,0 +1,127 @@
+import { isPgqueError, type Pgque, PgqueError } from "@pgque/client";
+import { redact } from "@pgque/client/redact";
+import { Hono, type Context } from "hono";
+import { icon, script, style } from "./pages/assets.ts";
+import { failurePage } from "./pages/layout.ts";
+import { overviewPage } from "./pages/overview-page.ts";
+import { queuePage } from "./pages/queue-page.ts";
+import { OverviewFeed } from "./reading/overview.ts";
+import { readQueue } from "./reading/queue-details.ts";
+import { judge } from "./reading/verdict.ts";
+
+/** Whether somebody may look: true or false, or the answer that they get, a redirect to a login for one. */
+export type Authorize = (request: Request) => boolean | Response | Promise<boolean | Response>;
+
+export interface DashboardOptions {
+  /** Asked before anything is answered. There is no default: `() => true` where the application lets nobody in who may not look. */
+  authorize: Authorize;
+  /** The path that it is mounted at, if requests come with it: `/a/b`. Default: `""`. */
+  basePath?: string;
+  /** So long at least a reading is shown to everybody, in milliseconds. 1000 (1 s) to 60000 (a minute). Default: 2000. */
+  refreshMs?: number;
+}
+
+/** What answers a request. */
+export type Dashboard = (request: Request) => Promise<Response>;
+
+const headers = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +
+    "base-uri 'none'; frame-ancestors 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+/**
+ * The dashboard as one function from a request to a response: for a server that speaks fetch, or behind an adapter. It reads alone.
+ *
+ * @param pgque its role needs `<schema>_viewer`
+ * @throws PgqueError INVALID_OPTION
+ * @example
+ * const dashboard = createDashboard(pgque, { basePath: "/queues", authorize: (request) => isAdmin(request) });
+ */
+export function createDashboard(pgque: Pgque, options: DashboardOptions): Dashboard {
+  const { authorize, basePath = "", refreshMs = 2000 } = options;
+  refuseWrong(options);
+  const feed = new OverviewFeed(pgque, refreshMs);
+  const app = new Hono({ getPath: (request) => pathWithin(basePath, request) || "/" });
+  app.use(async (context, next) => {
+    const answer = await authorize(context.req.raw);
+    if (answer === true) {
+      await next();
+      for (const [name, value] of Object.entries(headers)) context.res.headers.set(name, value);
+      return undefined;
+    }
+    if (answer instanceof Response) return answer;
+    return failed(context, 403, "You may not look at this", "Log in as somebody who may.");
+  });
+  app.get("/", async (context) => {
+    // links are relative to the folder: without its slash they would lead one level too high
+    const mount = basePath.slice(basePath.lastIndexOf("/") + 1);
+    if (pathWithin(basePath, context.req.raw) === "") return context.redirect(`./${mount}/`, 308);
+    const overview = await feed.read();
+    const verdict = judge(overview);
+    return context.html(overviewPage(overview, verdict, refreshMs), overview.queues.ok ? 200 : 503);
+  });
+  app.get("/queue", async (context) => {
+    const name = context.req.query("name") ?? "";
+    return context.html(queuePage(await readQueue(pgque, name), refreshMs));
+  });
+  app.get("/api/overview.json", async (context) => {
+    const overview = await feed.read();
+    return context.json({ verdict: judge(overview), ...overview });
+  });
+  app.get("/api/queue.json", async (context) => context.json(await readQueue(pgque, context.req.query("name") ?? "")));
+  app.get("/style.css", (context) => context.body(style, 200, { "content-type": "text/css; charset=utf-8" }));
+  app.get("/icon.svg", (context) => context.body(icon, 200, { "content-type": "image/svg+xml" }));
+  app.get("/live.js", (context) => context.body(script, 200, { "content-type": "text/javascript; charset=utf-8" }));
+  app.notFound((context) => failed(context, 404, "There is no such page", "The link may be of another version."));
+  app.onError((error, context) => {
+    const [status, title] = statusOf(error);
+    return failed(context, status, title, redact(error.message));
+  });
+  return async (request) => app.fetch(request);
+}
+
+type FailureStatus = 403 | 404 | 405 | 500 | 503;
+
+function failed(context: Context, status: FailureStatus, title: string, text: string): Response | Promise<Response> {
+  for (const [name, value] of Object.entries(headers)) context.header(name, value);
+  if (context.req.path.startsWith("/api/")) return context.json({ error: title, message: text }, status);
+  return context.html(failurePage(title, text), status);
+}
+
+function statusOf(error: Error): [FailureStatus, string] {
+  if (!isPgqueError(error)) return [503, "The database cannot be read"];
+  switch (error.code) {
+    case "QUEUE_NOT_FOUND":
+    case "INVALID_OPTION":
+      return [404, "There is no such queue"];
+    case "ACCESS_DENIED":
+      return [503, "The dashboard's role lacks a right"];
+    case "SCHEMA_NOT_INSTALLED":
+      return [503, "The schema is not installed"];
+    default:
+      return [503, "The database cannot be read"];
+  }
+}
+
+/** The path below the mount. Empty: the mount itself, without the slash. */
+function pathWithin(basePath: string, request: Request): string {
+  const { pathname } = new URL(request.url);
+  // what the application's router has cut off is not there to be cut off again
+  return pathname === basePath || pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : pathname;
+}
+
+function refuseWrong({ authorize, basePath = "", refreshMs = 2000 }: DashboardOptions): void {
+  const wrong =
+    typeof authorize !== "function"
+      ? `expected \`authorize\` to be a function, got: ${typeof authorize}`
+      : !/^(\/[^/?#]+)*$/.test(basePath)
+        ? `expected \`basePath\` to be a path like "/a/b", without a slash at its end, got: ${JSON.stringify(basePath)}`
+        : !Number.isInteger(refreshMs) || refreshMs < 1000 || refreshMs > 60_000
+          ? `expected \`refreshMs\` to be an integer from 1000 to 60000, got: ${refreshMs}`
+          : undefined;
+  if (wrong !== undefined) throw new PgqueError("INVALID_OPTION", `createDashboard: ${wrong}`);
+}

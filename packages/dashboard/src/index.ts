@@ -1,0 +1,6 @@
+export { createDashboard, type Authorize, type Dashboard, type DashboardOptions } from "./dashboard.ts";
+export { basicAuth, hashPassword } from "./serve/password.ts";
+export { serveDashboard, type ServeOptions, type Served } from "./serve/serve.ts";
+export type { Advice, Verdict } from "./reading/verdict.ts";
+export type { Overview, Part } from "./reading/overview.ts";
+export type { QueueDetails } from "./reading/queue-details.ts";

@@ -1,0 +1,91 @@
+import { sanitize } from "@pgque/client/redact";
+import { html } from "hono/html";
+import { bytes, duration, rate } from "../reading/duration.ts";
+import type { QueueDetails } from "../reading/queue-details.ts";
+import { layout, type Markup, name, table, time } from "./layout.ts";
+
+/** A queue: how far each consumer is, and what keeps its space. */
+export function queuePage({ at, queue, settings, consumers, segments }: QueueDetails, refreshMs: number): Markup {
+  const body = html`
+    <h1>${name(queue.name)}${queue.paused ? html` <em>paused</em>` : ""}</h1>
+    <dl>
+      ${fact("Sent", `${rate(queue.sentPerSecond)}/s`)} ${fact("Delayed", queue.delayed.toLocaleString("en"))}
+      ${fact("Dead letters", queue.deadLetters.toLocaleString("en"))}
+      ${fact("On disk, without indexes", bytes(queue.bytes))} ${fact("Rotated", time(queue.rotatedAt))}
+    </dl>
+    <h2>Consumers</h2>
+    ${consumers.length === 0 ? html`<p>Nobody has subscribed: what is sent is received by nobody.</p>` : consumerTable(consumers)}
+    <h2>Segments</h2>
+    ${table(
+      "Segments",
+      ["Segment", "On disk", "Keeps its space because"],
+      segments.map(({ segment, isCurrent, bytes: size, waitsFor }) => [
+        html`${segment}${isCurrent ? " (current)" : ""}`,
+        bytes(size),
+        reasons(isCurrent, waitsFor),
+      ]),
+    )}
+    <h2>Settings</h2>
+    ${table(
+      "Settings",
+      ["Setting", "Value"],
+      Object.entries(settings).map(([setting, value]) => [
+        html`<code>${setting}</code>`,
+        html`${sanitize(JSON.stringify(value) ?? "")}`,
+      ]),
+    )}
+  `;
+  return layout({ title: queue.name, body, at, refreshMs });
+}
+
+function fact(term: string, value: Markup | string): Markup {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd>${value}</dd>
+  </div>`;
+}
+
+function reasons(isCurrent: boolean, waitsFor: string[] | null): Markup {
+  if (isCurrent) return html`it takes what is sent`;
+  if (waitsFor === null) return html`it is empty`;
+  if (waitsFor.length === 0) return html`nothing does: the next maintenance gives it back`;
+  return html`${waitsFor.map((reason) => html`<div>${name(reason)}</div>`)}`;
+}
+
+function consumerTable(consumers: QueueDetails["consumers"]): Markup {
+  return table(
+    "Consumers",
+    [
+      "Consumer",
+      "Waiting",
+      "Oldest",
+      "Lag",
+      "Received/s",
+      "Last received",
+      "In flight",
+      "Open batches",
+      "Expired",
+      "Limits",
+    ],
+    consumers.map((one) => [
+      html`${name(one.name)} (${one.mode})${one.paused ? html` <em>paused</em>` : ""}`,
+      one.estimated ? html`<span title="an estimate">≈ ${one.depth.toLocaleString("en")}</span>` : one.depth,
+      one.oldestAt === null ? html`<span class="none">none</span>` : time(one.oldestAt),
+      one.lagMs === null ? "0 s" : duration(one.lagMs),
+      rate(one.receivedPerSecond),
+      time(one.receivedAt),
+      one.inFlight,
+      one.openBatches,
+      one.expired,
+      limits(one),
+    ]),
+  );
+}
+
+function limits({ maxInFlight, rateLimit, ratePeriodMs }: QueueDetails["consumers"][number]): string {
+  const parts = [
+    maxInFlight === null ? [] : `${maxInFlight.toLocaleString("en")} in flight`,
+    rateLimit === null ? [] : `${rateLimit.toLocaleString("en")} in ${duration(ratePeriodMs ?? 1000)}`,
+  ].flat();
+  return parts.join(", ") || "none";
+}

@@ -1,0 +1,127 @@
+/// <reference lib="dom" />
+// What is evaluated in the page sees the page.
+import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { Pgque } from "@pgque/client";
+import { serveDashboard } from "@pgque/dashboard";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, expect, onTestFinished, test } from "vitest";
+import { ownServer, type OwnServer } from "../../../test/support/database.ts";
+
+const axe = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+let browser: Browser;
+let database: OwnServer;
+let pgque: Pgque;
+beforeAll(async () => {
+  browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox"] });
+  database = await ownServer();
+  pgque = new Pgque(database.pool());
+  for (const name of ["orders", "mails", `"><img src=x onerror=alert(1)>`, "a\u202Egpj.exe"]) {
+    await pgque.ensure(name);
+    await pgque.subscribe(name, "default");
+  }
+  await pgque.sendMany(
+    "orders",
+    Array.from({ length: 250 }, (_, id) => ({ id })),
+  );
+  await pgque.queues.pause("mails");
+});
+afterAll(async () => {
+  await browser.close();
+  await database.drop();
+});
+
+interface Opened {
+  page: Page;
+  complaints: string[];
+}
+
+interface View {
+  colorScheme?: "light" | "dark";
+  width?: number;
+  javaScriptEnabled?: boolean;
+}
+
+async function open(
+  path: string,
+  { colorScheme = "light", width = 1440, javaScriptEnabled = true }: View = {},
+): Promise<Opened> {
+  const { url, close } = await serveDashboard(pgque, { port: 0, basePath: "/a/b", refreshMs: 1000 });
+  const context = await browser.newContext({
+    viewport: { width, height: 900 },
+    colorScheme,
+    javaScriptEnabled,
+    timezoneId: "Asia/Kolkata",
+    locale: "en-GB",
+  });
+  onTestFinished(async () => {
+    await context.close();
+    await close();
+  });
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("dialog", (dialog) => complaints.push(`dialog ${dialog.message()}`));
+  await page.goto(url + path);
+  return { page, complaints };
+}
+
+const views = (["light", "dark"] as const).flatMap((colorScheme) =>
+  [390, 1440].flatMap((width) => ["", "queue?name=orders"].map((path) => ({ colorScheme, width, path }))),
+);
+
+test.each(views)(
+  "$path at $width px, $colorScheme: no violation of the policy or of accessibility, and nothing wider than the screen",
+  async ({ path, width, colorScheme }) => {
+    const { page, complaints } = await open(path, { width, colorScheme });
+    const folder = process.env["PGQUE_SCREENSHOTS"];
+    const file = `${path.split("?")[0] || "overview"}-${width}-${colorScheme}.png`;
+    if (folder) await page.screenshot({ path: `${folder}/${file}`, fullPage: true });
+    await page.evaluate(axe);
+    const violations = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as {
+        axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      };
+      return (await axe.run()).violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+    });
+    expect(violations).toEqual([]);
+    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBeLessThanOrEqual(0);
+    expect(complaints).toEqual([]);
+  },
+);
+
+test("times are in the viewer's zone, with UTC as their title", async () => {
+  const { page } = await open("queue?name=orders");
+  const time = page.locator("dd time");
+  const [shown, iso, title] = [
+    await time.textContent(),
+    await time.getAttribute("datetime"),
+    await time.getAttribute("title"),
+  ];
+  const format = new Intl.DateTimeFormat("en-GB", {
+    dateStyle: "medium",
+    timeStyle: "medium",
+    timeZone: "Asia/Kolkata",
+  });
+  expect(shown).toBe(format.format(new Date(iso ?? "")));
+  expect(title).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC$/);
+});
+
+test("without JavaScript the page has everything, times in UTC, and its links lead on", async () => {
+  const { page } = await open("", { javaScriptEnabled: false });
+  expect(await page.locator("h1").textContent()).toContain("4 queues: nothing waits");
+  expect(await page.locator("td time").first().textContent()).toMatch(/UTC$/);
+  await page.getByRole("link", { name: "mails" }).first().click();
+  expect(await page.locator("h1").textContent()).toContain("mails paused");
+  await page.getByRole("link", { name: "Pgque" }).click();
+  expect(new URL(page.url()).pathname).toBe("/a/b/");
+});
+
+test("an open page shows what has changed", async () => {
+  const { page } = await open("queue?name=orders");
+  await pgque.queues.pause("orders");
+  onTestFinished(() => pgque.queues.resume("orders").then(() => undefined));
+  await page.locator("h1 em", { hasText: "paused" }).waitFor();
+});
