@@ -37,10 +37,11 @@ h2 { font-size: 1.1rem; margin: 2rem 0 .5rem; }
 table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
 th, td { text-align: left; padding: .4rem .75rem .4rem 0; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--muted); font-weight: 600; white-space: nowrap; }
-td { min-width: 4rem; max-width: 40rem; overflow-wrap: anywhere; }
+td { min-width: 4rem; max-width: 40rem; overflow-wrap: break-word; }
 td:has(time) { min-width: 11rem; }
 em { color: var(--warning); font-style: normal; font-weight: 600; }
 code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
+td code { overflow-wrap: break-word; }
 .lost #read::after { content: " · the server does not answer"; color: var(--failure); }
 .none { color: var(--muted); }
 dl { display: flex; flex-wrap: wrap; gap: .5rem 2rem; }
