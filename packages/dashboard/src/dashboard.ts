@@ -2,6 +2,7 @@ import { isPgqueError, type Pgque, PgqueError } from "@pgque/client";
 import { redact } from "@pgque/client/redact";
 import { Hono, type Context } from "hono";
 import { icon, script, style } from "./pages/assets.ts";
+import { deadLettersMax, deadLettersPage } from "./pages/dead-letters-page.ts";
 import { failurePage } from "./pages/layout.ts";
 import { overviewPage } from "./pages/overview-page.ts";
 import { queuePage } from "./pages/queue-page.ts";
@@ -68,6 +69,11 @@ export function createDashboard(pgque: Pgque, options: DashboardOptions): Dashbo
     const name = context.req.query("name") ?? "";
     return context.html(queuePage(await readQueue(pgque, name), refreshMs));
   });
+  app.get("/dead-letters", async (context) => {
+    const { queue = "", before } = context.req.query();
+    const page = { max: deadLettersMax, signal: AbortSignal.timeout(10_000), ...(before && { beforeId: before }) };
+    return context.html(deadLettersPage(queue, await pgque.deadLetters.list(queue, page), !before));
+  });
   app.get("/api/overview.json", async (context) => {
     const overview = await feed.read();
     return context.json({ verdict: judge(overview), ...overview });
@@ -97,7 +103,7 @@ function statusOf(error: Error): [FailureStatus, string] {
   switch (error.code) {
     case "QUEUE_NOT_FOUND":
     case "INVALID_OPTION":
-      return [404, "There is no such queue"];
+      return [404, "There is no such queue, or no such page of it"];
     case "ACCESS_DENIED":
       return [503, "The dashboard's role lacks a right"];
     case "SCHEMA_NOT_INSTALLED":

@@ -98,6 +98,33 @@ test("a database that is down, and a queue that is not there, have pages that sa
   }
 });
 
+test("dead letters are grouped by reasons that differ in numbers alone, and shown with hostile payloads escaped, page by page", async () => {
+  await pgque.ensure("orders");
+  await pgque.subscribe("orders", "default");
+  await pgque.sendMany(
+    "orders",
+    Array.from({ length: 105 }, (_, id) => ({ id, note: hostile })),
+  );
+  for (let at = 0; at < 105;) {
+    const { id, messages } = await pgque.receive("orders", { max: 105 });
+    for (const message of messages) {
+      const reason = `${++at % 3 === 0 ? "<script>refused" : "timeout after"} ${at} ms\nat line ${at}`;
+      await pgque.bury(id ?? "", [message.id], reason);
+    }
+    await pgque.ack(id ?? "");
+  }
+  const get = dashboard();
+  const first = await textOf(get("/dead-letters?queue=orders"));
+  expect(first).not.toMatch(/<script>|<img|\u202E/);
+  expect(first).toContain("timeout after … ms");
+  expect(first.match(/<details>/g)).toHaveLength(100);
+  const [, link = ""] = /href="(dead-letters[^"]*before[^"]*)"/.exec(first) ?? [];
+  const second = await textOf(get(`/${link.replaceAll("&amp;", "&")}`));
+  expect(second.match(/<details>/g)).toHaveLength(5);
+  expect((await get("/dead-letters?queue=orders&before=x")).status).toBe(404);
+  expect((await get("/dead-letters?queue=nowhere")).status).toBe(404);
+});
+
 test("nobody whom `authorize` refuses sees anything, its error included", async () => {
   const paths = ["", "/", "/queue?name=x", "/api/overview.json", "/style.css", "/nowhere"];
   for (const path of paths) {

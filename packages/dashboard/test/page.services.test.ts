@@ -26,6 +26,9 @@ beforeAll(async () => {
     Array.from({ length: 250 }, (_, id) => ({ id })),
   );
   await pgque.queues.pause("mails");
+  const { id, messages } = await pgque.receive("orders", { max: 5 });
+  const dead = messages.map((message) => message.id);
+  await pgque.bury(id ?? "", dead, `"><img src=x onerror=alert(1)> after ${"x".repeat(300)}`);
 });
 afterAll(async () => {
   await browser.close();
@@ -69,7 +72,9 @@ async function open(
 }
 
 const views = (["light", "dark"] as const).flatMap((colorScheme) =>
-  [390, 1440].flatMap((width) => ["", "queue?name=orders"].map((path) => ({ colorScheme, width, path }))),
+  [390, 1440].flatMap((width) =>
+    ["", "queue?name=orders", "dead-letters?queue=orders"].map((path) => ({ colorScheme, width, path })),
+  ),
 );
 
 test.each(views)(

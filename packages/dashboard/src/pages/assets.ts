@@ -43,6 +43,8 @@ em { color: var(--warning); font-style: normal; font-weight: 600; }
 code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
 td code { overflow-wrap: break-word; }
 .lost #read::after { content: " · the server does not answer"; color: var(--failure); }
+pre { max-width: 40rem; white-space: pre-wrap; overflow-wrap: anywhere; margin: .5rem 0; }
+summary { cursor: pointer; }
 .none { color: var(--muted); }
 dl { display: flex; flex-wrap: wrap; gap: .5rem 2rem; }
 dt { color: var(--muted); }

@@ -86,7 +86,11 @@ function queueTable(queues: QueueStatus[], consumers: ConsumerStatus[]): Markup 
         rate(sum((one) => one.receivedPerSecond)),
         sum((one) => one.inFlight),
         queue.delayed,
-        queue.deadLetters,
+        queue.deadLetters === 0
+          ? 0
+          : html`<a href="dead-letters?queue=${encodeURIComponent(queue.name)}"
+              >${queue.deadLetters.toLocaleString("en")}</a
+            >`,
       ];
     }),
   );

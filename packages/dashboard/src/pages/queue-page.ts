@@ -10,7 +10,7 @@ export function queuePage({ at, queue, settings, consumers, segments }: QueueDet
     <h1>${name(queue.name)}${queue.paused ? html` <em>paused</em>` : ""}</h1>
     <dl>
       ${fact("Sent", `${rate(queue.sentPerSecond)}/s`)} ${fact("Delayed", queue.delayed.toLocaleString("en"))}
-      ${fact("Dead letters", queue.deadLetters.toLocaleString("en"))}
+      ${fact("Dead letters", html`<a href="dead-letters?queue=${encodeURIComponent(queue.name)}">${queue.deadLetters.toLocaleString("en")}</a>`)}
       ${fact("On disk, without indexes", bytes(queue.bytes))} ${fact("Rotated", time(queue.rotatedAt))}
     </dl>
     <h2>Consumers</h2>
