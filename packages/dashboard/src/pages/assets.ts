@@ -39,6 +39,8 @@ th, td { text-align: left; padding: .4rem .75rem .4rem 0; border-bottom: 1px sol
 th { color: var(--muted); font-weight: 600; white-space: nowrap; }
 td { min-width: 4rem; max-width: 40rem; overflow-wrap: break-word; }
 td:has(time) { min-width: 11rem; }
+td:has(bdi) { min-width: 8rem; }
+td em { white-space: nowrap; }
 em { color: var(--warning); font-style: normal; font-weight: 600; }
 code { font: .9em ui-monospace, monospace; overflow-wrap: anywhere; }
 td code { overflow-wrap: break-word; }
