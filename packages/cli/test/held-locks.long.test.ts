@@ -16,7 +16,18 @@ beforeAll(async () => {
 });
 afterAll(() => server.drop());
 
-const purposes = ["cursor", "delayed", "schedule", "heartbeat", "dedupe", "idle", "maintain", "registry", "subscribe"];
+const purposes = [
+  "cancel",
+  "cursor",
+  "delayed",
+  "schedule",
+  "heartbeat",
+  "dedupe",
+  "idle",
+  "maintain",
+  "registry",
+  "subscribe",
+];
 
 test("a login without any right that holds every lock of a queue is named by status and doctor, which end it", async () => {
   await client.query("select pgque.create_queue('orders'), pgque.subscribe('orders', 'mail')");
@@ -26,7 +37,7 @@ test("a login without any right that holds every lock of a queue is named by sta
   await intruder.query("select pg_advisory_lock(key) from unnest($1::bigint[]) as key", [rows.map(({ key }) => key)]);
   const pid = await backendPid(intruder);
   await until(
-    async () => (await client.query("select from pgque.held_locks()")).rowCount === 9,
+    async () => (await client.query("select from pgque.held_locks()")).rowCount === 10,
     "ten seconds have passed",
   );
 
@@ -47,7 +58,7 @@ test("a login without any right that holds every lock of a queue is named by sta
     ),
   );
   const { locks } = JSON.parse((await pgque(["status", "--json"], { DATABASE_URL: server.url })).out);
-  expect(locks.length).toBe(9);
+  expect(locks.length).toBe(10);
   const { rows: lines } = await client.query("select status, detail from pgque.status() where component = 'locks'");
   expect(lines).toContainEqual({
     status: "warning",

@@ -20,6 +20,7 @@ export const locksCheck: Check = {
 const whys: Record<string, string> = {
   cursor: "the consumer receives nothing until it lets go, and its workers report no error",
   maintain: "the queue is not maintained: messages of crashed workers do not come again, and no space is reclaimed",
+  cancel: "no message of the queue can be cancelled, and delayed messages that were cancelled hold up the others",
   subscribe: "nobody can subscribe to the queue, seek in it or purge it",
   idle: "the queue's workers cannot be woken, they poll, up to a second late; and every send notifies",
   registry: "no queue can be created, changed or dropped, none grows, and Pgque cannot be upgraded",

@@ -57,7 +57,17 @@ export interface HeldLock {
    * What it is for: of one consumer to receive (`cursor`); of one queue to maintain it, to subscribe to it, to wake its workers (`idle`); of all
    * queues to create and drop them (`registry`), to deliver delayed messages and retries, and to give space back (the others).
    */
-  purpose: "cursor" | "maintain" | "subscribe" | "idle" | "registry" | "delayed" | "heartbeat" | "dedupe" | "schedule";
+  purpose:
+    | "cursor"
+    | "maintain"
+    | "subscribe"
+    | "cancel"
+    | "idle"
+    | "registry"
+    | "delayed"
+    | "heartbeat"
+    | "dedupe"
+    | "schedule";
   /** Null for a lock of all queues; `consumer` also for one of a queue. */
   queue: string | null;
   consumer: string | null;
