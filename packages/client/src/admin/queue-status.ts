@@ -54,7 +54,7 @@ export interface ConsumerStatus {
 /** An advisory lock of Pgque that somebody holds for long. Workers do not: a login needs no right to take one. */
 export interface HeldLock {
   /**
-   * What it is for: of one consumer to receive (`cursor`); of one queue to maintain it, to subscribe to it, to wake its workers (`idle`); of all
+   * What it is for: of one consumer to receive (`cursor`); of one queue to maintain it, to subscribe to it, to cancel messages, to wake its workers (`idle`); of all
    * queues to create and drop them (`registry`), to deliver delayed messages and retries, and to give space back (the others).
    */
   purpose:
