@@ -22,6 +22,17 @@ beforeEach(async () => {
 
 const left = async () => (await client.deadLetters.list("q")).map(({ reason }) => reason);
 
+test("an id that is of no dead letter is told, after the others were done", async () => {
+  const redriven = await run("dlq", "redrive", "q", "--id", `${letters[0]?.id},999999`);
+  expect(redriven).toMatchObject({ code: 1, out: "Sent 1 dead letter again.\n" });
+  expect(redriven.err).toContain(
+    "expected one of the ids to be of a dead letter that fits, found none. `pgque dlq list q`",
+  );
+  const purged = await run("dlq", "purge", "q", "--yes", "--json", "--id", "999998,999999");
+  expect({ ...purged, out: JSON.parse(purged.out) }).toMatchObject({ code: 1, out: { purged: 0 } });
+  expect(await left()).toHaveLength(letters.length - 1);
+});
+
 test("they are listed, the newest first, in pages, by filters", async () => {
   expect(letters).toMatchObject([
     {

@@ -130,7 +130,7 @@ const redrive = clientCommand("redrive <queue>", "admin", {
   help: `
 Selects the dead letters that match all options, or --all. Runs in transactions of ${actions.redrive.step}. After a failure or a Ctrl-C (exit code
 130) the completed transactions stay, and the error says how many were sent. New dead letters are left alone while it runs, and
-so are those of removed consumers.
+so are those of removed consumers. Exit code 1: an --id is of none.
 
 Examples:
   pgque dlq redrive orders --id 17,18
@@ -149,7 +149,7 @@ const purge = clientCommand("purge <queue>", "admin", {
   description: "Delete the dead letters that match all options, or --all.",
   help: `
 Runs in transactions of ${actions.purge.step}. After a failure or a Ctrl-C (exit code 130) the completed transactions stay, and the error says
-how many were deleted.
+how many were deleted. Exit code 1: an --id is of none.
 
 Examples:
   pgque dlq purge orders --older-than 30d
@@ -219,6 +219,12 @@ async function inBatches(
     bar.stop();
   }
   await printResult(flags, { queue, [member]: done }, sentence(counted(done, "dead letter")));
+  const missing = new Set(flags.id).size - done;
+  if (limit !== Number.POSITIVE_INFINITY || missing <= 0) return;
+  const those = missing === 1 ? "one of the ids" : `${missing} of the ids`;
+  throw new Error(
+    `expected ${those} to be of a dead letter that fits, found none. \`pgque dlq list ${shellWord(queue)}\` shows those that are there`,
+  );
 }
 
 /** The next millisecond by the clock that says when a message died, which need not be that of this machine. */
