@@ -84,13 +84,14 @@ const Created = z.object({ orderId: z.number().int() });
 const Paid = z.object({ orderId: z.number().int(), at: z.coerce.date() });
 const orders = defineQueue("orders", { payload: z.object({ orderId: z.number().int() }) });
 const events = defineQueue("events", { types: { created: Created, paid: Paid } });
+const reminders = defineQueue("reminders", { payload: z.object({ orderId: z.number().int() }), allowCancel: true });
 const reports = defineQueue("reports", { payload: z.object({ kind: z.string() }) });
 const url = process.env["DATABASE_URL"];
 const charge = async (orderId: number): Promise<void> => void orderId;
 const checkout = async (by: Pgque): Promise<unknown> => by.send(orders, { orderId: 42 });
 const expect = (value: unknown) => ({ toMatchObject: (wanted: unknown) => { if (!JSON.stringify(value, (_, v) => typeof v === "bigint" ? String(v) : v).includes('"orderId":42')) throw new Error("not as expected: " + String(wanted)); } });
 await using shared = new Pgque(url);
-for (const queue of [orders, events, reports, "outdated"] as const) { await shared.ensure(queue); await shared.subscribe(queue); }
+for (const queue of [orders, events, reports, reminders, "outdated"] as const) { await shared.ensure(queue); await shared.subscribe(queue); }
 await shared.pool.query("create table shop_order (id int)");
 
 async function example(work: (pgque: Pgque, tx: import("pg").PoolClient) => Promise<void>): Promise<void> {

@@ -36,8 +36,7 @@ begin
   if consumer is not null then
     of_consumer := require_consumer(of_queue, consumer);
   end if;
-  perform lock_cursors(of_queue, of_consumer);
-  answers := array(select c from append_cancellations(of_queue, cancel.message_ids, cancel.consumer) c);
+  answers := cancel_under_locks(of_queue, of_consumer, cancel.message_ids, cancel.consumer);
   perform notify_cancelled(of_queue, array(select a from unnest(answers) as a where a.state = 'in_flight'));
   return query select * from unnest(answers);
 end
@@ -59,6 +58,27 @@ begin
 end
 $$;
 
+-- Takes the locks, and cancels. Whoever waits for the lock of delayed messages holds no cursor meanwhile: the delivery that has it may wait for a receive
+-- to end (create_segment), and that receive would wait for the cursor.
+create function cancel_under_locks(queue_id int, of_consumer int, message_ids bigint[], consumer text) returns cancellation[]
+language plpgsql
+volatile
+set search_path from current
+as $$
+begin
+  loop
+    begin
+      perform lock_cursors(queue_id, of_consumer);
+      return array(select c from append_cancellations(queue_id, message_ids, consumer) c);
+    exception
+      when sqlstate 'PQ100' then
+        -- its subtransaction has given back the cursors' locks
+        perform pg_advisory_xact_lock_shared(lock_key('delayed', 0));
+    end;
+  end loop;
+end
+$$;
+
 -- Cancels what waits of a message whose dedupe key the caller holds the lock of, for whoever sends another in its place, and gives the key back.
 create function replace_message(queue_uid bigint, key text, message_id bigint) returns void
 language plpgsql
@@ -68,8 +88,7 @@ as $$
 declare
   of_queue constant int := (select q.id from queue q where q.uid = queue_uid);
 begin
-  perform lock_cursors(of_queue);
-  perform append_cancellations(of_queue, array[message_id], null);
+  perform cancel_under_locks(of_queue, null, array[message_id], null);
   perform release_keys(queue_uid, array[key]);
 end
 $$;
@@ -98,6 +117,7 @@ end
 $$;
 
 -- Where messages are that can be cancelled, or what else is known of them. The caller holds the cursors' locks.
+-- Error: PQ100, for cancel_under_locks alone, when a delivery of delayed messages is under way.
 create function locate_messages(queue_id int, message_ids bigint[]) returns located_message[]
 language plpgsql
 volatile
@@ -118,7 +138,9 @@ begin
   );
   if cardinality(missing) > 0 then
     -- nothing is delivered from now on; what was until now is in the segments by now
-    perform pg_advisory_xact_lock_shared(lock_key('delayed', 0));
+    if not pg_try_advisory_xact_lock_shared(lock_key('delayed', 0)) then
+      raise exception using errcode = 'PQ100', message = 'delayed messages are being delivered';
+    end if;
     places := array(
       select p from unnest(places) as p where p.message_id <> all (missing)
       union all

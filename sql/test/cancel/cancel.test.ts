@@ -215,6 +215,23 @@ test("a message that is just being delivered is found where it comes to", async 
   expect(await drain(a)).toEqual([]);
 });
 
+test("consumers go on receiving while a cancel waits for delayed messages to be delivered", async () => {
+  await makeQueue(a, ["c"], withCancel);
+  const delayed = await send("later", { delay: 60 });
+  const first = await send("now");
+  await b.query("begin");
+  await b.query("select pgque.deliver_delayed('q')");
+  const waiting = await blocked(observer, a, statement, [[delayed, first], null]);
+  expect((await receive(observer, "c")).payloads).toEqual(["now"]);
+  await b.query("commit");
+  const { rows } = await waiting.result;
+  expect(rows.map(({ message_id, state }) => [message_id, state])).toEqual([
+    [delayed, "cancelled"],
+    [first, "in_flight"],
+  ]);
+  expect(await drain(a, "c")).toEqual([]);
+});
+
 test("a message of a transaction that is open is unknown, and is delivered", async () => {
   await makeQueue(a, ["c"], withCancel);
   await b.query("begin");
