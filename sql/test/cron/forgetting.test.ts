@@ -42,7 +42,7 @@ describe("between a scheduled run and the truncation of its table", () => {
   test("the scheduled run waits for nobody when the table that is truncated is another day's", async () => {
     const at = await today();
     await a.query(
-      "insert into pgque.scheduled_run (segment, schedule, run_at) select n, 's', clock_timestamp() - interval '2 days' from generate_series(0, 3) as n",
+      "insert into pgque.scheduled_run (segment, schedule, run_at) select n, 's', now() - interval '2 days' from generate_series(0, 3) as n",
     );
     await b.query("begin");
     await b.query("select pgque.rotate_scheduled_runs(date_trunc('day', clock_timestamp()) + interval '12 hours')");
