@@ -249,19 +249,20 @@ begin
 end
 $$;
 
--- Puts the dedupe keys that have not run out into one table: the pointer says nothing any more.
-create function repair_dedupe() returns void
+-- Puts what has not run out, of dedupe keys or results, into one table: the pointer says nothing any more.
+create function repair_expiring(kind text) returns void
 language plpgsql
 volatile
 set search_path from current
 as $$
+declare
+  columns constant text := columns_but(relation(kind), '{segment}');
 begin
-  create temp table pg_temp.kept_key on commit drop as
-    select d.queue_uid, d.key, d.message_id, d.expires_at from dedupe d where d.expires_at > clock_timestamp();
-  truncate dedupe;
-  perform setval('dedupe_pointer', pointer_to(0));
-  insert into dedupe select 0, k.* from pg_temp.kept_key k;
-  drop table pg_temp.kept_key;
+  execute format(qualified('create temp table pg_temp.kept_expiring on commit drop as select %s from {schema}.%I where expires_at > clock_timestamp()'), columns, kind);
+  execute format(qualified('truncate {schema}.%I'), kind);
+  perform setval(relation(kind || '_pointer'), pointer_to(0));
+  execute format(qualified('insert into {schema}.%1$I (segment, %2$s) select 0, %2$s from pg_temp.kept_expiring'), kind, columns);
+  drop table pg_temp.kept_expiring;
 end
 $$;
 
@@ -297,7 +298,7 @@ begin
           raise_sequence(pg_get_serial_sequence('consumer', 'id'), (select max(c.id) from consumer c)),
           raise_sequence(pg_get_serial_sequence('dead_letter', 'id'), (select max(d.id) from dead_letter d));
   perform repair_delayed('soon'), repair_delayed('later');
-  perform repair_dedupe();
+  perform repair_expiring('dedupe'), repair_expiring('result');
   truncate heartbeat;
   if pointer_segment(pg_sequence_last_value('heartbeat_pointer')) <= 2 is not true then
     perform setval('heartbeat_pointer', pointer_to(0));

@@ -36,7 +36,7 @@ begin
   if consumer is not null then
     of_consumer := require_consumer(of_queue, consumer);
   end if;
-  answers := cancel_under_locks(of_queue, of_consumer, cancel.message_ids, cancel.consumer);
+  answers := cancel_with_locks(of_queue, of_consumer, cancel.message_ids, cancel.consumer);
   perform notify_cancelled(of_queue, array(select a from unnest(answers) as a where a.state = 'in_flight'));
   return query select * from unnest(answers);
 end
@@ -60,7 +60,7 @@ $$;
 
 -- Takes the locks, and cancels. Whoever waits for the lock of delayed messages holds no cursor meanwhile: the delivery that has it may wait for a receive
 -- to end (create_segment), and that receive would wait for the cursor.
-create function cancel_under_locks(queue_id int, of_consumer int, message_ids bigint[], consumer text) returns cancellation[]
+create function cancel_with_locks(queue_id int, of_consumer int, message_ids bigint[], consumer text) returns cancellation[]
 language plpgsql
 volatile
 set search_path from current
@@ -88,7 +88,7 @@ as $$
 declare
   of_queue constant int := (select q.id from queue q where q.uid = queue_uid);
 begin
-  perform cancel_under_locks(of_queue, null, array[message_id], null);
+  perform cancel_with_locks(of_queue, null, array[message_id], null);
   perform release_keys(queue_uid, array[key]);
 end
 $$;
@@ -117,7 +117,7 @@ end
 $$;
 
 -- Where messages are that can be cancelled, or what else is known of them. The caller holds the cursors' locks.
--- Error: PQ100, for cancel_under_locks alone, when a delivery of delayed messages is under way.
+-- Error: PQ100, for cancel_with_locks alone, when a delivery of delayed messages is under way.
 create function locate_messages(queue_id int, message_ids bigint[]) returns located_message[]
 language plpgsql
 volatile

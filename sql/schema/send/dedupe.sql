@@ -2,10 +2,8 @@
 -- answered with its id.
 --
 -- Who sends with a key holds an advisory lock on it until the transaction ends, so the look-up sees whatever was sent with it before; there
--- is no unique constraint, whose losers would leave dead tuples, and none that could span the ring. Three tables take turns. Keys are
--- looked up in the current and the one before. When half of those in the one before have run out, the others are copied into the current one
--- and the pointer moves on; so the third is nobody's concern and can be truncated. A key that counts for long keeps no others that way, and
--- each is written about once more for every one that has run out. A sender that finds the pointer moved after its insert inserts into the new table as well.
+-- is no unique constraint, whose losers would leave dead tuples, and none that could span the ring. Three tables take turns, see
+-- rotate_expiring. Keys are looked up in the current and the one before. A sender that finds the pointer moved after its insert inserts into the new table as well.
 
 create table dedupe (
   segment int not null,
@@ -184,73 +182,3 @@ begin
   return coalesce(ttl, '1 day');
 end
 $$;
-
--- Moves the pointer on when half of the keys in the table before it have run out, and truncates the table that is nobody's concern.
-create function rotate_dedupe() returns int
-language plpgsql
-volatile
-set search_path from current
-as $$
-declare
-  pointer bigint;
-  current_table int;
-  next_table int;
-  before_table int;
-begin
-  if not pg_try_advisory_xact_lock(lock_key('dedupe', 0)) then
-    return 0;
-  end if;
-  pointer := pg_sequence_last_value('dedupe_pointer');
-  current_table := pointer_segment(pointer);
-  next_table := (current_table + 1) % 3;
-  before_table := (current_table + 2) % 3;
-  if pg_relation_size(relation(format('dedupe_%s', next_table))) > 0 then
-    execute format(qualified('lock table only {schema}.dedupe_%s in access exclusive mode nowait'), next_table);
-    execute format(qualified('truncate only {schema}.dedupe_%s'), next_table);
-    return 1;
-  end if;
-  if pointer_age(pointer) < dedupe_period()
-     or pg_relation_size(relation(format('dedupe_%s', current_table))) = 0
-     or is_being_truncated(relation(format('dedupe_%s', next_table))) then
-    return 0;
-  end if;
-  -- no key in it is uncommitted either
-  execute format(qualified('lock table only {schema}.dedupe_%s in share mode nowait'), before_table);
-  if live_share(before_table) > 0.5 then
-    return 0;
-  end if;
-  execute format(qualified($sql$
-    insert into {schema}.dedupe select $1, d.queue_uid, d.key, d.message_id, d.expires_at from {schema}.dedupe_%s d where d.expires_at > clock_timestamp()
-  $sql$), before_table) using current_table;
-  perform setval('dedupe_pointer', pointer_to(next_table));
-  return 1;
-exception
-  when lock_not_available then
-    return 0;
-end
-$$;
-
--- Which part of the keys in a table counts, by a look at a hundred of its pages. 0 without keys; 1 when those pages have none.
-create function live_share(segment int) returns float8
-language plpgsql
-volatile
-set search_path from current
-as $$
-declare
-  pages constant bigint := pg_relation_size(relation(format('dedupe_%s', segment))) / current_setting('block_size')::int;
-  share float8;
-begin
-  if pages = 0 then
-    return 0;
-  end if;
-  execute format(qualified('select avg((d.expires_at > clock_timestamp())::int) from {schema}.dedupe_%s d tablesample system (%s)'), segment, least(100, 10000.0 / pages))
-    into share;
-  return coalesce(share, 1);
-end
-$$;
-
--- A table takes keys for so long at least.
-create function dedupe_period() returns interval
-language sql
-immutable
-return interval '10 min';

@@ -15,6 +15,17 @@ begin
     perform check_in_batch(batch_id, message_ids);
   end if;
   fresh := settle_messages(batch_id, coalesce(message_ids, '{}'), message_ids is null);
+  perform require_settled(batch_id, message_ids, fresh);
+end
+$$;
+
+-- Raises where not all of these messages were settled just now. fresh: as settle_messages returns it.
+create function require_settled(batch_id bigint, message_ids bigint[], fresh bigint[]) returns void
+language plpgsql
+stable
+set search_path from current
+as $$
+begin
   if fresh is null or cardinality(fresh) < (select count(distinct m) from unnest(message_ids) as m) then
     raise exception using
       errcode = 'PQ006',

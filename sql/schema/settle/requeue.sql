@@ -61,6 +61,15 @@ begin
         from requeued g
         join {schema}.consumer c on c.id = g.consumer_id
        where is_dead
+      returning consumer, message_id, reason, headers
+    ),
+    known as (
+      insert into {schema}.result
+      select r.*
+        from dead d
+       cross join lateral {schema}.result_ttl(d.headers) as ttl
+       cross join lateral {schema}.new_result($4, d.message_id, d.consumer, 'dead', null, d.reason, d.headers, ttl) r
+       where ttl is not null
     ),
     soon as (
       insert into {schema}.${soon:I} (due_at, queue_uid, id, created_at, consumer_id, attempt, lane, key, expires_at, cancellable, type, payload, headers)

@@ -71,7 +71,7 @@ test("who sends with a key waits for who cancels it, and the other way round", a
 
 test("a key that was given back stays free when the tables of keys take turns", async () => {
   await a.query(
-    "create or replace function pgque.dedupe_period() returns interval language sql immutable return interval '0 s'",
+    "create or replace function pgque.expiring_period() returns interval language sql immutable return interval '0 s'",
   );
   const first = await send("first");
   await cancel("k");
@@ -81,6 +81,6 @@ test("a key that was given back stays free when the tables of keys take turns", 
     expect(again).not.toBe(first);
     await cancel("k");
     await a.query("select pgque.send('q', 't', 'x', $1)", [{ dedupe_key: `short ${i}`, dedupe_ttl: 0.001 }]);
-    await a.query("select pgque.rotate_dedupe()");
+    await a.query("select pgque.rotate_expiring('dedupe')");
   }
 });

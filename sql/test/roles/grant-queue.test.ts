@@ -250,3 +250,25 @@ test("a role of any name can be granted a queue", async () => {
   await owner.query("select pgque.revoke_queue('q', $1, 'send')", [`We"ird %s 'Röle'`]);
   expect(await may("q")).toEqual([]);
 });
+
+test("who may only send reads the results of messages whose reply header it knows, and of its queue alone", async () => {
+  const replyTo = "0123456789abcdef";
+  const { rows } = await owner.query("select pgque.send('q', 't', '1', $1) as id", [
+    { headers: { "pgque-reply-to": replyTo } },
+  ]);
+  const { batch, ids } = await receive(owner);
+  const ackIt = "select pgque.ack_with_results($1, $2, '{1}')";
+  const result = async (token: string | null): Promise<unknown[]> =>
+    (await app.query("select result from pgque.result('q', $1, 'c', $2)", [rows[0].id, token])).rows;
+  await expect(result(replyTo)).rejects.toEqual(denied);
+  await grant("other", "receive");
+  await expect(result(replyTo)).rejects.toEqual(denied);
+  await expect(app.query(ackIt, [batch, ids])).rejects.toEqual(denied);
+  await grant("q", "send");
+  await owner.query(ackIt, [batch, ids]);
+  await expect(result(null)).rejects.toEqual(denied);
+  expect(await result("0000000000000000")).toEqual([]);
+  expect(await result(replyTo)).toEqual([{ result: "1" }]);
+  await grant("q", "receive");
+  expect(await result(null)).toEqual([{ result: "1" }]);
+});

@@ -80,6 +80,7 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
     "extend(:batch)",
     "ack_strict(:batch)",
     "ack_strict(:batch, '{1}')",
+    "ack_with_results(:batch, '{1}', '{5}')",
     "finish_batch(:batch)",
     "nack(:batch, '{1}'::bigint[])",
     "nack(:batch, row(1, :batch, null, null, null, null, null, null, null, null)::pgque.message)",
@@ -129,6 +130,8 @@ const calls: [allowed: Role[], ...calls: string[]][] = [
   ],
   [["pgque_viewer", ...users], "option_differences('q', '{\"max_retries\": 1}')"],
   [["pgque_viewer", ...receivers], "option_differences('q', '{\"rate_limit\": 1}', 'c')"],
+  [["pgque_viewer", ...receivers], "result('q', 1, 'c')"],
+  [["pgque_viewer", ...users], "result('q', 1, 'c', '0123456789abcdef')"],
   [["pgque_viewer", ...receiversOfAny], "schedules()", "held_locks()"],
   [["pgque_viewer", ...receivers], "schedules('q')", "held_locks('q')"],
   [

@@ -103,10 +103,10 @@ describe("Of the messages with one key the first is sent, the others are answere
 
   test("keys are found across a rotation of their tables", async () => {
     await a.query(
-      "create or replace function pgque.dedupe_period() returns interval language sql immutable return interval '0 s'",
+      "create or replace function pgque.expiring_period() returns interval language sql immutable return interval '0 s'",
     );
     const first = await sendKeys(a, ["k"]);
-    expect((await a.query("select pgque.rotate_dedupe() as n")).rows).toEqual([{ n: 1 }]);
+    expect((await a.query("select pgque.rotate_expiring('dedupe') as n")).rows).toEqual([{ n: 1 }]);
     const second = await sendKeys(a, ["l", "k"]);
     expect(second[1]).toBe(first[0]);
     expect(await sendKeys(b, ["k", "l"])).toEqual([first[0], second[0]]);

@@ -24,9 +24,10 @@ async function sendKey(client: pg.Client, payload: string, key = "k", more = {})
 /** Every table takes keys for as long as none has run out in the one before it. */
 const hurry = (): Promise<unknown> =>
   a.query(
-    "create or replace function pgque.dedupe_period() returns interval language sql immutable return interval '0 s'",
+    "create or replace function pgque.expiring_period() returns interval language sql immutable return interval '0 s'",
   );
-const rotate = async (): Promise<number> => (await a.query("select pgque.rotate_dedupe() as done")).rows[0].done;
+const rotate = async (): Promise<number> =>
+  (await a.query("select pgque.rotate_expiring('dedupe') as done")).rows[0].done;
 const current = async (): Promise<number> =>
   (await a.query("select pgque.pointer_segment(pg_sequence_last_value('pgque.dedupe_pointer')) as n")).rows[0].n;
 
