@@ -85,6 +85,15 @@ export function describeExamples(node: string, version: string): void {
       });
     });
 
+    test("a call returns a result, says why there is none, and one that is kept is read later", async () => {
+      await using database = await freshDatabase();
+      const { output, closed } = run("call.ts", database.url);
+      expect({ code: await closed, output: output.text }).toEqual({
+        code: 0,
+        output: expect.stringMatching(/^rows: 3\nmessage \d+ is a dead letter: no report is called weekly\ntrue\n$/),
+      });
+    });
+
     test("the example of the telemetry page makes the spans that it says", async () => {
       await using database = await freshDatabase();
       const printSpans = path.join(root, "test/support/print-spans.ts");

@@ -13,6 +13,7 @@ import { peekCommand } from "./commands/peek.ts";
 import { queueCommand } from "./commands/queue.ts";
 import { receiveCommand } from "./commands/receive.ts";
 import { scheduleCommand } from "./commands/schedule.ts";
+import { callCommand } from "./commands/call.ts";
 import { sendCommand } from "./commands/send.ts";
 import { statusCommand } from "./commands/status.ts";
 import { tailCommand } from "./commands/tail.ts";
@@ -56,6 +57,7 @@ const commands = [
   queueCommand,
   consumerCommand,
   sendCommand,
+  callCommand,
   receiveCommand,
   peekCommand,
   tailCommand,

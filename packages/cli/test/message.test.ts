@@ -65,3 +65,34 @@ test("what is wrong is told with what to do", async () => {
     err: expect.stringContaining("was created without --allow-cancel"),
   });
 });
+
+test("a call prints the result, and a result that is kept is printed later", async () => {
+  await client.ensure("reports");
+  await client.subscribe("reports");
+  const called = run("call", "reports", '{"kind": "daily"}');
+  const settleNext = async (settle: (id: string, batch: string) => Promise<unknown>): Promise<string> => {
+    for (;;) {
+      const { id, messages } = await client.receive("reports");
+      const [message] = messages;
+      if (id === null || message === undefined) continue;
+      await settle(message.id, id);
+      return message.id;
+    }
+  };
+  const first = await settleNext((id, batch) => client.ackWithResults(batch, [{ id, result: { rows: 3 } }]));
+  expect(await called).toMatchObject({ code: 0, out: '{\n  "rows": 3\n}\n' });
+  expect((await run("message", "result", "reports", first)).out).toBe('{\n  "rows": 3\n}\n');
+  expect(await json("message", "result", "reports", first)).toMatchObject({ state: "done", result: { rows: 3 } });
+
+  const dead = run("call", "reports", "5");
+  const second = await settleNext((id, batch) => client.bury(batch, [id], "no such report"));
+  expect(await dead).toMatchObject({ code: 1, out: "", err: expect.stringContaining("no such report") });
+  expect(await run("message", "result", "reports", second)).toMatchObject({
+    code: 1,
+    out: "",
+    err: expect.stringContaining("no such report"),
+  });
+  expect(await run("message", "result", "reports", "999")).toMatchObject({ code: 1, out: "" });
+  const late = await run("call", "reports", "6", "--wait", "50ms");
+  expect(late).toMatchObject({ code: 1, out: "", err: expect.stringContaining("has no result after 50 ms") });
+});

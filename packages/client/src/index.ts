@@ -28,6 +28,9 @@ export type { QueueChanges, QueueOptions, QueueSettings } from "./queue/queue-op
 export { longestDelayMs } from "./send/send-options.ts";
 export type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } from "./send/send-options.ts";
 
+export type { MessageResult, ResultOptions } from "./call/message-result.ts";
+export type { ReplyOf, ReplyOptions } from "./call/call.ts";
+
 export type { Cancellation, CancelOptions } from "./cancel/cancel.ts";
 
 export { defaultConsumer } from "./receive/receive.ts";
@@ -35,7 +38,15 @@ export type { Batch, MessageOutcome } from "./receive/batch.ts";
 export type { Headers, InvalidMessage, Message, Sent } from "./types.ts";
 export type { ConsumeOptions } from "./receive/batches.ts";
 export type { ReceiveOptions } from "./receive/receive-options.ts";
-export type { Dead, NackOptions, Retry, SettleOptions, Snooze } from "./settle/settle-options.ts";
+export type {
+  Dead,
+  NackOptions,
+  Result,
+  ResultsOptions,
+  Retry,
+  SettleOptions,
+  Snooze,
+} from "./settle/settle-options.ts";
 
 export type { Consumers } from "./admin/consumers.ts";
 export type {

@@ -1,6 +1,7 @@
 import { Consumers } from "./admin/consumers.ts";
 import { DeadLetters } from "./admin/dead-letters.ts";
 import { Messages } from "./admin/messages.ts";
+import { result, type MessageResult, type ResultOptions } from "./call/message-result.ts";
 import { cancel, cancelByKey, type Cancellation, type CancelOptions } from "./cancel/cancel.ts";
 import { Queues } from "./admin/queues.ts";
 import { Schedules } from "./admin/schedules.ts";
@@ -188,6 +189,21 @@ export class Operations extends Settler {
     options: CancelOptions = {},
   ): Promise<Cancellation[]> {
     return cancelByKey(this.#db, queue, keys, options);
+  }
+
+  /**
+   * What came of a message that was sent with `resultTtlMs`: what its handler gave to `done`, or why it is a dead letter. The role needs the right to
+   * receive from the queue, or to look at all.
+   *
+   * @param id as `send` returned it
+   * @returns undefined while it is not known, and when its time is over
+   * @example
+   * const { id } = await pgque.send(reports, { kind: "daily" }, { resultTtlMs: 3_600_000 });
+   * const found = await pgque.result(reports, id);
+   * if (found?.state === "done") console.log(found.result);
+   */
+  async result(queue: QueueRef, id: Id, options: ResultOptions = {}): Promise<MessageResult | undefined> {
+    return result(this.#db, queue, id, options);
   }
 
   /**

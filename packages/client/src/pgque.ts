@@ -1,11 +1,16 @@
 import { Pool, type ClientBase, type PoolConfig } from "pg";
 import { addressOf, isClient, isPool } from "./connection/address.ts";
+import { call, type ReplyOf, type ReplyOptions } from "./call/call.ts";
+import { Replies } from "./call/replies.ts";
 import { OwnClient } from "./connection/own-client.ts";
 import { Connection, type ConnectionOptions } from "./connection/connection.ts";
 import { PgqueError } from "./errors/errors.ts";
 import type { Queryable } from "./connection/queryable.ts";
 import { queryableOf, type Transaction } from "./adapters/in-transaction.ts";
 import { Operations } from "./operations.ts";
+import type { MessageTypes } from "./types.ts";
+import type { SendArguments } from "./send/send-options.ts";
+import type { QueueRef } from "./queue/define-queue.ts";
 import { field } from "./options/field.ts";
 import { clientOptions, type PgqueOptions } from "./options/client-options.ts";
 import { integer, show } from "./options/checks.ts";
@@ -27,9 +32,11 @@ export type TransactionOperations = Pick<
   | "sendStream"
   | "cancel"
   | "cancelByKey"
+  | "result"
   | "receive"
   | "ack"
   | "ackStrict"
+  | "ackWithResults"
   | "nack"
   | "snooze"
   | "bury"
@@ -49,6 +56,8 @@ export class Pgque extends Operations implements AsyncDisposable {
   readonly #connectionOptions: ConnectionOptions;
   readonly #queryable: Pool | ClientBase;
   readonly #ownsPool: boolean;
+  readonly #db: Connection;
+  #replies: Replies | undefined;
   #closed: Promise<void> | undefined;
 
   /**
@@ -68,7 +77,9 @@ export class Pgque extends Operations implements AsyncDisposable {
       callTimeoutMs,
       telemetry: options.telemetry?.(addressOf(queryable)),
     };
-    super(new Connection(queryable, schema, connectionOptions));
+    const db = new Connection(queryable, schema, connectionOptions);
+    super(db);
+    this.#db = db;
     this.#connectionOptions = connectionOptions;
     this.#queryable = queryable;
     this.schema = schema.name;
@@ -90,6 +101,34 @@ export class Pgque extends Operations implements AsyncDisposable {
     throw new PgqueError("INVALID_OPTION", "expected a Pgque with a pool, got one that was made with a client", {
       hint: "Workers need several connections: give `new Pgque` a pool or a connection string",
     });
+  }
+
+  /**
+   * Sends a message, and waits for what its handler gives to `done`. Ends with its deadline at the latest. Listens on a connection of its own, which stays
+   * for ten seconds after the last call; where notifications do not arrive, as behind a transaction pooler, it looks by itself, at first after 20 ms.
+   *
+   * @returns undefined when the handler gave nothing
+   * @throws PgqueError as `send`; CALL_TIMEOUT; MESSAGE_DEAD; RESULT_INVALID; INVALID_OPTION in a transaction, whose message nobody could handle in time
+   * @example
+   * void Promise.all([1, 2]); // a worker elsewhere: new Worker(pgque, reports, () => done({ rows: 3 }))
+   * const report = pgque.call(reports, { kind: "daily" }, { waitMs: 50, result: z.object({ rows: z.number() }) });
+   * await report.catch((error) => console.log(isPgqueError(error, "CALL_TIMEOUT"))); // here there is none
+   */
+  async call<Types extends MessageTypes, Type extends keyof Types & string, Options extends ReplyOptions>(
+    queue: QueueRef<Types>,
+    payload: NoInfer<Types[Type]["input"]>,
+    ...optionsWithType: SendArguments<Types, Type, Options & ReplyOptions>
+  ): Promise<ReplyOf<Options>> {
+    if (!isPool(this.#queryable))
+      throw new PgqueError(
+        "INVALID_OPTION",
+        "call: expected a Pgque with a pool, got one that was made with a client",
+        {
+          hint: "The client may be in a transaction, in which nobody sees the message: give `new Pgque` a pool or a connection string",
+        },
+      );
+    this.#replies ??= new Replies(this.#queryable.options);
+    return (await call(this.#db, this.#replies, queue, payload, optionsWithType[0])) as ReplyOf<Options>;
   }
 
   /**
@@ -121,7 +160,7 @@ export class Pgque extends Operations implements AsyncDisposable {
    * await pgque.inTransaction(tx).send(orders, { orderId: 44 }); // sent if and only if the transaction commits
    */
   inTransaction(tx: Transaction): TransactionOperations {
-    return this.on(queryableOf(tx));
+    return Object.assign(this.on(queryableOf(tx)), { call: refuseCall });
   }
 
   /**
@@ -135,6 +174,7 @@ export class Pgque extends Operations implements AsyncDisposable {
    */
   async close(options: { timeoutMs?: number | undefined } = {}): Promise<void> {
     refuse("close", problemsOf(options, { timeoutMs: integer(0, 86_400_000) }));
+    this.#replies?.close();
     if (!this.#ownsPool) return;
     this.#closed ??= this.pool.ending ? Promise.resolve() : this.pool.end();
     let timer: NodeJS.Timeout | undefined;
@@ -149,6 +189,13 @@ export class Pgque extends Operations implements AsyncDisposable {
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
   }
+}
+
+/** Not in the types: for JavaScript, and for who casts. */
+async function refuseCall(): Promise<never> {
+  throw new PgqueError("INVALID_OPTION", "call: expected to be outside of a transaction, got one inside", {
+    hint: "Nobody sees the message before the transaction has committed. Send in it, commit, and then read `result`",
+  });
 }
 
 function poolConfig(target: string | PoolConfig | undefined): PoolConfig {

@@ -2,19 +2,41 @@ import { readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { defineQueue, errorCodes, isPgqueError, Pgque, PgqueError, type PgqueErrorCode } from "@pgque/client";
+import {
+  type Batch,
+  defineQueue,
+  errorCodes,
+  isPgqueError,
+  Pgque,
+  PgqueError,
+  type PgqueErrorCode,
+} from "@pgque/client";
 import { failure, freshClient } from "./support/client.ts";
 
 const { database, pgque } = await freshClient();
 const orders = defineQueue("orders", { payload: z.object({ orderId: z.number() }) });
 await pgque.ensure(orders);
 await pgque.subscribe(orders);
+await pgque.ensure("called");
+await pgque.subscribe("called");
 await pgque.maintain();
 
 /** What a call fails with when the database raises this. */
 function raising(sqlstate: string): Promise<PgqueError> {
   const raise = `do $$ begin raise exception using errcode = '${sqlstate}', message = 'as raised', hint = 'Do this.'; end $$`;
   return failure(pgque.on({ query: () => pgque.pool.query(raise) }).maintain());
+}
+
+/** What a call fails with whose message is settled like that. */
+async function called(settle: (id: string, batch: Batch) => Promise<unknown>): Promise<PgqueError> {
+  await pgque.consumers.seek("called", "default", "latest");
+  const failed = failure(pgque.call("called", 1, { result: z.string() }));
+  for (;;) {
+    const batch = await pgque.receive("called");
+    const [message] = batch.messages;
+    if (message !== undefined) await settle(message.id, batch);
+    if (message !== undefined) return failed;
+  }
 }
 
 /** One way to each code; the others are in the tests of what they are about. */
@@ -30,6 +52,9 @@ const ways: Record<PgqueErrorCode, () => Promise<PgqueError>> = {
   OPTIONS_DIFFER: () => failure(pgque.ensure(defineQueue("orders", { maxRetries: 3 }), { strict: true })),
   NOT_IN_BATCH: () => raising("PQ003"),
   LEASE_LOST: () => raising("PQ006"),
+  CALL_TIMEOUT: () => failure(pgque.call("called", 1, { waitMs: 1 })),
+  MESSAGE_DEAD: () => called((id, { id: batch }) => pgque.bury(batch as string, [id], "no such order")),
+  RESULT_INVALID: () => called((id, { id: batch }) => pgque.ackWithResults(batch as string, [{ id, result: 1 }])),
   ISOLATION_LEVEL: () => raising("PQ005"),
   REPAIR_NEEDED: () => raising("PQ007"),
   SCHEMA_NOT_INSTALLED: () => failure(new Pgque(database.pool(), { schema: "none" }).maintain()),

@@ -207,7 +207,7 @@ describe("bad arguments are refused before anything is sent", () => {
       [
         "expected `headers` to be a plain object, got: []",
         "expected `type` to be without U+0000, got: '\\x00'",
-        "unknown option `delay`, known: headers, type, delayMs, at, priority, key, ttlMs, expiresAt, maxRetries, timeoutMs, retryMinMs, dedupeKey, dedupeTtlMs, ifWaiting, signal",
+        "unknown option `delay`, known: headers, type, delayMs, at, priority, key, ttlMs, expiresAt, maxRetries, timeoutMs, retryMinMs, resultTtlMs, dedupeKey, dedupeTtlMs, ifWaiting, signal",
       ],
     ],
     ["sendMany", () => pgque.sendMany(q, "ab" as never), ["expected `payloads` to be an array, got: 'ab'"]],

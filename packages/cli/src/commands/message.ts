@@ -50,6 +50,33 @@ Examples:
   },
 });
 
+const result = clientCommand("result <queue>", "viewer", {
+  description: "Print what came of a message that was sent with --result-ttl, or called.",
+  help: `
+Prints the result of its handler as JSON; \`null\` when it gave none.
+Exit code 1: the message is a dead letter, or nothing is known: not yet, or no more.
+
+Examples:
+  pgque message result reports 8112
+  pgque message result reports 8112 --consumer mail --json`,
+  arguments: [["<id>", "as `send` printed it", id]],
+  options: [flag("--consumer <name>", "of this consumer (default: default)")],
+  async run(pgque, queue: string, wanted: string, flags: Flags & { consumer?: string }) {
+    const found = await pgque.result(queue, wanted, given({ consumer: flags.consumer }));
+    if (found === undefined)
+      throw new Error(
+        `expected a result of message ${wanted} of queue ${JSON.stringify(queue)}, found none: it is not settled, was sent without --result-ttl, or that time is over`,
+      );
+    if (flags.json) await printLine(json(found));
+    else if (found.state === "done") await printLine(json(found.result ?? null));
+    if (found.state === "dead") process.exitCode = 1;
+    if (found.state === "dead" && !flags.json)
+      throw new Error(
+        `message ${wanted} is a dead letter since ${showTime(found.settledAt)}: ${found.reason ?? "no reason was given"}`,
+      );
+  },
+});
+
 const columns: Column<Cancellation>[] = [
   { head: "id", cell: (one) => one.id, align: "right" },
   { head: "consumer", cell: ({ consumer }) => consumer },
@@ -122,11 +149,11 @@ Examples:
 
 export const messageCommand = commandGroup(
   "message",
-  "Show a single message, cancel it, or deliver it before its time.",
+  "Show a single message or its result, cancel it, or deliver it before its time.",
   `
 Examples:
   pgque message show orders 8112
   pgque message cancel reminders 8112 8113
   pgque message run-now reminders 8112`,
-  [show, cancel, runNow],
+  [show, result, cancel, runNow],
 );

@@ -2,24 +2,15 @@ import type { SendManyOptions, SendOptions } from "@pgque/client";
 import { sendOptions } from "@pgque/client/options";
 import { command } from "../command.ts";
 import { withPgque } from "../database.ts";
-import { headerFlag, payloadOf } from "../input/json.ts";
+import { payloadOf } from "../input/json.ts";
+import { sendFlags, withExpiry } from "../input/send-flags.ts";
 import type { InputFlags } from "../input/send-input.ts";
 import { OptionFlags } from "../option-flags.ts";
 import { flag } from "../options.ts";
-import { duration, time } from "../output/duration.ts";
 import { UsageError } from "../output/failure.ts";
 import { printResult } from "../output/print.ts";
 
-const options = new OptionFlags(sendOptions, {
-  headers: headerFlag,
-  ttlMs: {
-    flag: "--expires <when>",
-    help: "do not deliver it after this time: 2h, 2026-01-31T12:00:00Z",
-    read: (text) => (/^\d{4}-/.test(text) ? time(text) : duration(text)),
-  },
-  // the same flag
-  expiresAt: null,
-});
+const options = new OptionFlags(sendOptions, sendFlags);
 
 export const sendCommand = command("send <queue>", {
   description: "Send a message, or many from a file or standard input.",
@@ -69,7 +60,5 @@ async function sendLines(queue: string, flags: InputFlags): Promise<void> {
 }
 
 function givenOptions(flags: InputFlags): SendOptions {
-  const { ttlMs: expires, ...given } = options.given(flags) as Omit<SendOptions, "ttlMs"> & { ttlMs?: number | Date };
-  if (expires === undefined) return given;
-  return expires instanceof Date ? { ...given, expiresAt: expires } : { ...given, ttlMs: expires };
+  return withExpiry(options.given(flags));
 }

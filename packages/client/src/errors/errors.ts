@@ -18,6 +18,10 @@ export const errorCodes = {
   NOT_IN_BATCH: "A message id does not belong to the batch (SQLSTATE PQ003).",
   LEASE_LOST:
     "The batch or a message of it is unknown, settled already, or the lease ended and it went to another worker (SQLSTATE PQ006).",
+  CALL_TIMEOUT: "What came of a message that was called was not known in time; it may still be handled.",
+  MESSAGE_DEAD: "A message that was called has become a dead letter; the error's message says why.",
+  RESULT_INVALID:
+    "The result of a message that was called does not match the schema that was given; `details.issues` has the path and the reason of each issue.",
   ISOLATION_LEVEL: "Receive, subscribe and maintain need a READ COMMITTED transaction (SQLSTATE PQ005).",
   REPAIR_NEEDED:
     "The schema was restored, replicated or upgraded into another cluster, and `repair()` not called there yet (SQLSTATE PQ007).",

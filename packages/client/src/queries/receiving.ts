@@ -30,9 +30,32 @@ export async function ackStrict(
  * transaction is committed.
  */
 export async function ackAndCommit(db: Connection, batchId: Id, messageIds: readonly Id[]): Promise<void> {
-  await db.script(
-    (s) => `select ${s}.ack_strict(batch_id => ${batchId}, message_ids => '{${messageIds.join(",")}}'); commit`,
-  );
+  const ack = (s: string): string =>
+    `select ${s}.ack_strict(batch_id => ${batchId}, message_ids => '{${messageIds.join(",")}}');`;
+  // all may have been acked before, with their results
+  await db.script((s) => `${messageIds.length > 0 ? ack(s) : ""} commit`);
+}
+
+/** A message that is done, and its result as JSON; null: none. */
+export interface JsonResult {
+  id: Id;
+  json: string | null;
+}
+
+export function ackWithResults(
+  db: Connection,
+  batchId: Id,
+  results: readonly JsonResult[],
+  strict: boolean,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const args = {
+    "batch_id bigint": batchId,
+    "message_ids bigint[]": list(results.map(({ id }) => id)),
+    "results text[]": list(results.map(({ json }) => json)),
+    "strict boolean": String(strict),
+  };
+  return db.flag("ack_with_results", args, { signal });
 }
 
 export function reportStarted(

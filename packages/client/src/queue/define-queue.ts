@@ -87,7 +87,10 @@ export type TypesOf<ByType extends Schemas> = {
   };
 };
 
-const standardSchema = expecting("a Standard Schema (zod, valibot, arktype, …)", isStandardSchema);
+export const standardSchema = expecting<StandardSchemaV1>(
+  "a Standard Schema (zod, valibot, arktype, …)",
+  isStandardSchema,
+);
 
 const schemasByType = check((name, value) => {
   const problem = object(name, value);

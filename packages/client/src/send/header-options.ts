@@ -1,10 +1,10 @@
 import type { Headers } from "../types.ts";
 import { sendOptions, type SendOptions } from "./send-options.ts";
 
-const { maxRetries, timeoutMs, retryMinMs } = sendOptions;
+const { maxRetries, timeoutMs, retryMinMs, resultTtlMs } = sendOptions;
 
 /** The options of a send that travel with the message, in headers of theirs. */
-const headerOptions = { maxRetries, timeoutMs, retryMinMs };
+const headerOptions = { maxRetries, timeoutMs, retryMinMs, resultTtlMs };
 const declared = Object.entries(headerOptions);
 
 export type HeaderOptions = Pick<SendOptions, keyof typeof headerOptions>;

@@ -46,7 +46,7 @@ const headers = expecting<Headers>(
 const dedupeTtlMs = number(1, 30 * dayMs);
 
 /** What holds for one message and for many alike. */
-const commonOptions = {
+export const commonOptions = {
   /** A JSON object that travels beside the payload, of at most 65536 bytes as JSON. Default: none. */
   headers: { check: headers, absent: "none", help: "a JSON object beside the payload, of at most 64 KiB as JSON" },
   /** What kind of message it is; one of its types on a queue that names them. Default: `default`. */
@@ -83,6 +83,13 @@ const commonOptions = {
     absent: "that of the worker",
     header: "pgque-retry-min-ms",
     help: "how long it waits after its first failure, and twice as long after each further one",
+  },
+  /** Keep what comes of it for so many milliseconds, for `result` to read. 1 to 2592000000 (30 days). Default: not kept. */
+  resultTtlMs: {
+    check: integer(1, 30 * dayMs),
+    absent: "not kept",
+    header: "pgque-result-ttl-ms",
+    help: "keep what comes of it for so long",
   },
 } satisfies OptionTable;
 

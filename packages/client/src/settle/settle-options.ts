@@ -1,4 +1,4 @@
-import { type Id, id, ids, expecting, type Check } from "../options/checks.ts";
+import { boolean, type Id, id, ids, expecting, show, unchecked, type Check } from "../options/checks.ts";
 import { callProblems, problemsOf, type CallOptions, type OptionTable, type OptionsOf } from "../options/option.ts";
 import { delayMs } from "../send/send-options.ts";
 
@@ -25,6 +25,32 @@ export const nackOptions = {
 
 /** Options of `nack`. */
 export interface NackOptions extends OptionsOf<typeof nackOptions>, CallOptions {}
+
+/** One message that is done, and its result. */
+export interface Result {
+  /** Of the message. */
+  id: Id;
+  /** A value of JSON, of a mebibyte at most. Default: none. */
+  result?: unknown;
+}
+
+/** The options of `ackWithResults`. */
+export const resultsOptions = {
+  /** In the transaction that does the messages' work: fails when the lease is lost, as `ackStrict`. Default: false. */
+  strict: { check: boolean, default: false, help: "fail when the lease is lost" },
+} satisfies OptionTable;
+
+/** Options of `ackWithResults`. */
+export interface ResultsOptions extends OptionsOf<typeof resultsOptions>, CallOptions {}
+
+/** Everything wrong with results. */
+export function resultsProblems(results: readonly Result[], options: ResultsOptions): string[] {
+  if (!Array.isArray(results)) return [`expected \`results\` to be an array, got: ${show(results)}`];
+  return [
+    ...entryProblems("results", results, { id: null }, { id, result: unchecked() }),
+    ...callProblems(options, resultsOptions),
+  ];
+}
 
 /** One message to be tried again. */
 export interface Retry {

@@ -1,5 +1,7 @@
 import type { Connection } from "../connection/connection.ts";
+import { resultJson } from "../call/result-json.ts";
 import * as receiving from "../queries/receiving.ts";
+import type { JsonResult } from "../queries/receiving.ts";
 import * as upkeep from "../queries/runtime.ts";
 import { list, milliseconds, type Arguments } from "../queries/values.ts";
 import { delayMs } from "../send/send-options.ts";
@@ -10,6 +12,10 @@ import {
   defaultRetryAfterMs,
   nackOptions,
   reason as reasonCheck,
+  resultsOptions,
+  resultsProblems,
+  type Result,
+  type ResultsOptions,
   settleProblems,
   storable,
   type NackOptions,
@@ -59,6 +65,25 @@ export class Settler {
     refuseAck("ackStrict", batchId, messageIds, options);
     return watched(this.#db, this.#source, "ack", messageIds?.length, () =>
       receiving.ackStrict(this.#db, batchId, messageIds ?? null, options.signal),
+    );
+  }
+
+  /**
+   * Acks messages of a batch, and keeps the result of each: for a `call` that waits for it, and for `result` to read. With it the batch ends, when all its
+   * other messages are settled.
+   *
+   * @returns false when the lease was lost, or the batch is unknown or finished: nothing was kept
+   * @throws PgqueError NOT_IN_BATCH, PAYLOAD_NOT_JSON; INVALID_ARGUMENT when a result is larger than a mebibyte; if `strict` LEASE_LOST, as `ackStrict`
+   * @example
+   * const results = batch.messages.map(({ id, payload }) => ({ id, result: { charged: payload.orderId } }));
+   * if (batch.id !== null) await pgque.ackWithResults(batch.id, results);
+   */
+  async ackWithResults(batchId: Id, results: readonly Result[], options: ResultsOptions = {}): Promise<boolean> {
+    refuse("ackWithResults", [id("batchId", batchId), ...resultsProblems(results, options)]);
+    const { strict = false, signal } = options;
+    const encoded = results.map(({ id: of, result }) => ({ id: of, json: resultJson(result) }));
+    return watched(this.#db, this.#source, "ack", encoded.length, () =>
+      receiving.ackWithResults(this.#db, batchId, encoded, strict, signal),
     );
   }
 
@@ -197,6 +222,15 @@ export class WorkerSettler extends Settler {
     refuseAck("ackAndCommit", batchId, messageIds, {});
     return watched(this.#db, this.#source, "ack", messageIds.length, () =>
       receiving.ackAndCommit(this.#db, batchId, messageIds),
+    );
+  }
+
+  /** As `ackWithResults`, of results that are JSON already. */
+  async ackWithJson(batchId: Id, results: readonly JsonResult[], options: ResultsOptions = {}): Promise<boolean> {
+    refuse("ackWithJson", [id("batchId", batchId), ...callProblems(options, resultsOptions)]);
+    const { strict = false, signal } = options;
+    return watched(this.#db, this.#source, "ack", results.length, () =>
+      receiving.ackWithResults(this.#db, batchId, results, strict, signal),
     );
   }
 

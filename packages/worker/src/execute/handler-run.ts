@@ -6,7 +6,7 @@ import { answered } from "../connection/answer.ts";
 import { RunContext } from "./context.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import { cancelledOutcome, doneOutcome, releasedOutcome, outcomeOf, type Outcome } from "./outcome.ts";
+import { cancelledOutcome, doneOutcome, doneWith, releasedOutcome, outcomeOf, type Outcome } from "./outcome.ts";
 import { failed } from "./retry-policy.ts";
 import { Places } from "../transaction/places.ts";
 import { RunTransaction } from "../transaction/transaction.ts";
@@ -173,7 +173,7 @@ export class HandlerRun {
     try {
       await transaction.commit(
         this.#batch.id,
-        this.#messages.map(({ id }) => id),
+        this.#messages.map(({ id }, i) => ({ id, outcome: outcomes[i] ?? doneOutcome })),
       );
     } catch (error) {
       if (!transaction.isLost) throw error;
@@ -192,10 +192,11 @@ export class HandlerRun {
   /** A handler of batches says what became of each, any other of its one message. */
   #read(value: unknown): readonly Outcome[] {
     const { batch, clock } = this.#options;
-    if (value === undefined && this.#messages.length === 1) return oneDone;
-    return this.#messages.map((_, i) => {
+    const isOne = this.#messages.length === 1;
+    if (value === undefined && isOne && doneWith(undefined, this.#messages[0]) === doneOutcome) return oneDone;
+    return this.#messages.map((message, i) => {
       const said: unknown = batch && Array.isArray(value) ? value[i] : value;
-      const outcome = outcomeOf(said, clock) ?? doneOutcome;
+      const outcome = outcomeOf(said, message, clock) ?? doneWith(undefined, message);
       return this.#isCancelled && outcome.kind !== "done" ? cancelledOutcome : outcome;
     });
   }

@@ -1,16 +1,20 @@
 import { inspect } from "node:util";
-import { longestDelayMs, PgqueError } from "@pgque/client";
+import { longestDelayMs, PgqueError, type Message } from "@pgque/client";
+import { resultJson, sendOptions } from "@pgque/client/options";
 import type { Clock } from "../clock.ts";
 import { formatError } from "./format-error.ts";
 
-/** What became of a message. `error`: what was thrown, if anything was. */
+/** What became of a message. `error`: what was thrown, if anything was. `reply`: its result as JSON, null for none; only if its sender wants to know. */
 export type Outcome =
-  | { readonly kind: "done" }
+  | { readonly kind: "done"; readonly reply?: string | null }
   | { readonly kind: "release" }
   | { readonly kind: "cancel" }
   | { readonly kind: "retry"; readonly afterMs: number; readonly reason: string; readonly error?: unknown }
   | { readonly kind: "snooze"; readonly afterMs: number }
   | { readonly kind: "dead"; readonly reason: string; readonly error?: unknown };
+
+/** Of a message whose sender wants to know what came of it. */
+const resultHeader = sendOptions.resultTtlMs.header;
 
 /** Those that say nothing more, made once. */
 export const doneOutcome: Outcome = { kind: "done" };
@@ -19,7 +23,8 @@ export const cancelledOutcome: Outcome = { kind: "cancel" };
 
 /** The same as a handler says it: a time of day stays one until the worker's clock makes milliseconds of it. */
 type Said =
-  | Exclude<Outcome, { afterMs: number }>
+  | { readonly kind: "done"; readonly result: unknown }
+  | Exclude<Outcome, { afterMs: number } | { kind: "done" }>
   | ({ readonly kind: "retry"; readonly reason: string } & When)
   | ({ readonly kind: "snooze" } & When);
 
@@ -34,9 +39,16 @@ const brand = Symbol.for("pgque.outcome");
 /** When: so many milliseconds from now, or at a time; one that is over means at once. */
 export type When = { afterMs: number; at?: undefined } | { at: Date; afterMs?: undefined };
 
-/** The message is done: what returning nothing means, too. */
-export function done(): HandlerOutcome {
-  return made({ kind: "done" });
+/**
+ * The message is done: what returning nothing means, too.
+ *
+ * @param result for whoever has sent it with `call`, or with `resultTtlMs`: a value of JSON, of a mebibyte at most. It is kept if and only if the message is
+ *   settled. One that is no JSON fails the handler. Default: none
+ * @example
+ * return done({ rows: 3 });
+ */
+export function done(result?: unknown): HandlerOutcome {
+  return made({ kind: "done", result });
 }
 
 /**
@@ -73,14 +85,25 @@ export function deadLetter(reason: string): HandlerOutcome {
   return made({ kind: "dead", reason: inWords(reason) });
 }
 
-/** The outcome that a handler returned, as of now; undefined when it is none. */
-export function outcomeOf(value: unknown, clock: Clock): Outcome | undefined {
+/**
+ * The outcome that a handler returned for this message, as of now; undefined when it is none.
+ *
+ * @throws PgqueError PAYLOAD_NOT_JSON, INVALID_ARGUMENT for a result that cannot be kept
+ */
+export function outcomeOf(value: unknown, message: Message | undefined, clock: Clock): Outcome | undefined {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, brand)) return undefined;
   const { outcome } = value as HandlerOutcome;
+  if (outcome.kind === "done") return doneWith(outcome.result, message);
   if (outcome.kind !== "retry" && outcome.kind !== "snooze") return outcome;
   const { at, ...rest } = outcome;
   if (at === undefined) return rest as Outcome;
   return { ...rest, afterMs: Math.min(longestDelayMs, Math.max(0, at.getTime() - clock.now())) };
+}
+
+/** Done, with this result where the sender wants to know. */
+export function doneWith(result: unknown, message: Message | undefined): Outcome {
+  if (message?.headers[resultHeader] === undefined) return doneOutcome;
+  return { kind: "done", reply: resultJson(result) };
 }
 
 /** A reason that is no text, which JavaScript lets through, must not keep the message from being settled. */

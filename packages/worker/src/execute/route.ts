@@ -26,7 +26,7 @@ export function routeOf(queue: Queue, handler: AnyHandler, options: ResolvedOpti
     handle: wrapped(options.middleware, handle),
     outcomeOfInvalid: (message, error) => {
       const isUnknown = queue.types !== undefined && !Object.hasOwn(queue.types, message.type);
-      if (isUnknown) return outcomeOf(unknown(message), options.clock) ?? failed(message, error, options);
+      if (isUnknown) return outcomeOf(unknown(message), message, options.clock) ?? failed(message, error, options);
       options.watch.events.emit("invalid", () => ({ message, error }));
       const about = { code: error.code, issues: issuesToLog(message, error) };
       return failed(message, error, options, "payload does not fit the queue's schema", about);

@@ -4,6 +4,8 @@ import type { Outcome } from "../execute/outcome.ts";
 /** Outcomes in the words of `settle`, and who is acked. */
 export interface Unsaid {
   done: string[];
+  /** Done, with a result as JSON. */
+  replies: { id: string; json: string | null }[];
   release: string[];
   retry: { id: string; afterMs: number; reason: string }[];
   snooze: { id: string; afterMs: number }[];
@@ -23,6 +25,7 @@ export class OpenBatch {
   readonly #known: Uint8Array;
   #knownCount = 0;
   #unsaidDone: string[] = [];
+  readonly #unsaidReplies = new Map<string, string | null>();
   readonly #unsaidOthers = new Map<string, Exclude<Outcome, { kind: "done" | "cancel" }>>();
   #unsaidSince = 0;
   readonly lease: Lease;
@@ -57,14 +60,16 @@ export class OpenBatch {
     this.#knownCount += 1;
     if (this.isSaid) this.#unsaidSince = performance.now();
     // what was cancelled is not to come again
-    if (outcome.kind === "done" || outcome.kind === "cancel") this.#unsaidDone.push(messageId);
+    if (outcome.kind === "done" && outcome.reply !== undefined) this.#unsaidReplies.set(messageId, outcome.reply);
+    else if (outcome.kind === "done" || outcome.kind === "cancel") this.#unsaidDone.push(messageId);
     else this.#unsaidOthers.set(messageId, outcome);
     return true;
   }
 
   /** The outcomes that are to be said, in the words of `settle`. */
   get unsaid(): Unsaid {
-    const unsaid: Unsaid = { done: [...this.#unsaidDone], release: [], retry: [], snooze: [], dead: [] };
+    const replies = Array.from(this.#unsaidReplies, ([id, json]) => ({ id, json }));
+    const unsaid: Unsaid = { done: [...this.#unsaidDone], replies, release: [], retry: [], snooze: [], dead: [] };
     for (const [id, outcome] of this.#unsaidOthers) {
       if (outcome.kind === "release") unsaid.release.push(id);
       else if (outcome.kind === "retry") unsaid.retry.push({ id, afterMs: outcome.afterMs, reason: outcome.reason });
@@ -76,7 +81,7 @@ export class OpenBatch {
 
   /** How many outcomes the database does not know. */
   get unsaidCount(): number {
-    return this.#unsaidDone.length + this.#unsaidOthers.size;
+    return this.#unsaidDone.length + this.#unsaidReplies.size + this.#unsaidOthers.size;
   }
 
   /** Whether the database knows every outcome. */
@@ -86,13 +91,17 @@ export class OpenBatch {
 
   /** Whether the database knows the outcome of a message that has one. */
   isSaidOf(messageId: string): boolean {
-    return !this.#unsaidOthers.has(messageId) && !this.#unsaidDone.includes(messageId);
+    if (this.#unsaidOthers.has(messageId) || this.#unsaidReplies.has(messageId)) return false;
+    return !this.#unsaidDone.includes(messageId);
   }
 
   /** The database knows these. */
   said(messageIds: readonly string[]): void {
     const said = new Set(messageIds);
     this.#unsaidDone = this.#unsaidDone.filter((id) => !said.has(id));
-    for (const id of messageIds) this.#unsaidOthers.delete(id);
+    for (const id of messageIds) {
+      this.#unsaidReplies.delete(id);
+      this.#unsaidOthers.delete(id);
+    }
   }
 }

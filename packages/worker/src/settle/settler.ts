@@ -59,6 +59,9 @@ export class Settler {
     if (batch.isComplete) {
       this.#unsettled += 1;
       this.#enqueue(batch, () => this.#finish(batch));
+    } else if (outcome.kind === "done" && outcome.reply !== undefined) {
+      // somebody waits for it, and may not for the rest of the batch
+      this.#enqueue(batch, () => this.#settlePart(batch));
     }
     return true;
   }
@@ -92,12 +95,12 @@ export class Settler {
   async #finish(batch: OpenBatch): Promise<void> {
     // each message was settled by itself, and with the last the batch was over
     const count = batch.unsaidCount;
-    const answer = batch.isSaid
-      ? "settled"
-      : await this.#insist(batch, count, (signal) => {
-          const { retry, release, snooze, dead } = batch.unsaid;
-          return this.#calls.settle(batch.id, { retry, release, snooze, dead, signal });
-        });
+    let answer: Answer = await this.#ackReplies(batch);
+    if (answer === "settled" && !batch.isSaid)
+      answer = await this.#insist(batch, count, (signal) => {
+        const { retry, release, snooze, dead } = batch.unsaid;
+        return this.#calls.settle(batch.id, { retry, release, snooze, dead, signal });
+      });
     if (answer === "refused") await this.#finishSingly(batch);
     this.#unsettled -= 1;
     // given up when the worker is over: the end of the lease brings it to another
@@ -131,8 +134,29 @@ export class Settler {
     else await this.#settleEach(batch);
   }
 
+  /** "settled" also when there are none, or none that the database takes. */
+  async #ackReplies(batch: OpenBatch): Promise<Exclude<Answer, "refused">> {
+    const { replies } = batch.unsaid;
+    if (replies.length === 0) return "settled";
+    const answer = await this.#insist(batch, replies.length, (signal) =>
+      this.#calls.ackWithJson(batch.id, replies, { signal }),
+    );
+    const ids = replies.map(({ id }) => id);
+    if (answer === "refused") {
+      const nacked = await this.#insist(batch, ids.length, async (signal) => {
+        return (await this.#calls.nack(batch.id, ids, refusedOutcome(signal))) > 0;
+      });
+      if (nacked === "lost" || nacked === "over") return nacked;
+    }
+    if (answer !== "over") batch.said(ids);
+    return answer === "refused" ? "settled" : answer;
+  }
+
   async #ackDone(batch: OpenBatch): Promise<"over" | undefined> {
-    const { done } = batch.unsaid;
+    const { done, replies } = batch.unsaid;
+    const replied = await this.#ackReplies(batch);
+    if (replied === "over") return replied;
+    if (replied === "settled" && replies.length > 0) this.#tellSettled(batch, replies.length, false);
     if (done.length === 0) return undefined;
     const answer = await this.#insist(batch, done.length, (signal) => this.#calls.ack(batch.id, done, { signal }));
     if (answer === "settled") this.#tellSettled(batch, done.length, false);

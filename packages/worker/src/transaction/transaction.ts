@@ -1,6 +1,7 @@
-import { type Borrowed, isPgqueError, type Pgque, type Source } from "@pgque/client";
+import { type Borrowed, isPgqueError, type Pgque, type Runtime, type Source } from "@pgque/client";
 import type { PoolClient } from "pg";
 import { within } from "../connection/answer.ts";
+import type { Outcome } from "../execute/outcome.ts";
 import { HandedOut } from "./handed-out.ts";
 
 /** What it is about: for whom a transaction is begun, and what is told of it. */
@@ -66,14 +67,14 @@ export class RunTransaction {
    *
    * @throws PgqueError LEASE_LOST when they are somebody else's by now, CONNECTION_LOST when it is not known whether it has committed
    */
-  async commit(batchId: string, messageIds: readonly string[]): Promise<void> {
+  async commit(batchId: string, messages: readonly { id: string; outcome: Outcome }[]): Promise<void> {
     const { pgque, source } = this.#options;
     const isLostBefore = this.#borrowed.error !== undefined;
     let isAsked = false;
     try {
       await this.#end(() => {
         isAsked = true;
-        return pgque.on(this.#borrowed.client).runtime.settler(source).ackAndCommit(batchId, messageIds);
+        return ackAndCommit(pgque.on(this.#borrowed.client).runtime.settler(source), batchId, messages);
       });
     } catch (error) {
       // before it was asked a connection without an answer is one that the handler left busy
@@ -119,4 +120,20 @@ export class RunTransaction {
     this.#isOver = true;
     this.#borrowed.giveBack();
   }
+}
+
+/** In one round trip, unless somebody waits for a result. */
+async function ackAndCommit(
+  settler: ReturnType<Runtime["settler"]>,
+  batchId: string,
+  messages: readonly { id: string; outcome: Outcome }[],
+): Promise<void> {
+  const replies: { id: string; json: string | null }[] = [];
+  const ids: string[] = [];
+  for (const { id, outcome } of messages) {
+    if (outcome.kind === "done" && outcome.reply !== undefined) replies.push({ id, json: outcome.reply });
+    else ids.push(id);
+  }
+  if (replies.length > 0) await settler.ackWithJson(batchId, replies, { strict: true });
+  await settler.ackAndCommit(batchId, ids);
 }
