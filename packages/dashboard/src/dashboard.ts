@@ -1,14 +1,16 @@
-import { isPgqueError, type Pgque, PgqueError } from "@pgque/client";
-import { redact } from "@pgque/client/redact";
-import { Hono, type Context } from "hono";
+import { type Pgque, PgqueError } from "@pgque/client";
+import { Hono } from "hono";
+import { type OperatorOptions, refuseWrongOperator } from "./actions/operator.ts";
+import { Operator } from "./actions/perform.ts";
 import { icon, script, style } from "./pages/assets.ts";
 import { deadLettersMax, deadLettersPage } from "./pages/dead-letters-page.ts";
-import { failurePage } from "./pages/layout.ts";
 import { overviewPage } from "./pages/overview-page.ts";
 import { queuePage } from "./pages/queue-page.ts";
 import { OverviewFeed } from "./reading/overview.ts";
 import { readQueue } from "./reading/queue-details.ts";
 import { judge } from "./reading/verdict.ts";
+import { addActions } from "./serve/action-routes.ts";
+import { failed, failedBy, headers } from "./serve/failed.ts";
 
 /** Whether somebody may look: true or false, or the answer that they get, a redirect to a login for one. */
 export type Authorize = (request: Request) => boolean | Response | Promise<boolean | Response>;
@@ -20,22 +22,16 @@ export interface DashboardOptions {
   basePath?: string;
   /** So long at least a reading is shown to everybody, in milliseconds. 1000 (1 s) to 60000 (a minute). Default: 2000. */
   refreshMs?: number;
+  /** Lets operators change something. Default: nobody does, and no page has a button. */
+  operator?: OperatorOptions;
 }
 
 /** What answers a request. */
 export type Dashboard = (request: Request) => Promise<Response>;
 
-const headers = {
-  "content-security-policy":
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +
-    "base-uri 'none'; frame-ancestors 'none'",
-  "x-content-type-options": "nosniff",
-  "referrer-policy": "same-origin",
-  "cache-control": "no-store",
-};
-
 /**
- * The dashboard as one function from a request to a response: for a server that speaks fetch, or behind an adapter. It reads alone.
+ * The dashboard as one function from a request to a response: for a server that speaks fetch, or behind an adapter. It changes nothing,
+ * unless `operator` is given.
  *
  * @param pgque its role needs `<schema>_viewer`
  * @throws PgqueError INVALID_OPTION
@@ -45,6 +41,8 @@ const headers = {
 export function createDashboard(pgque: Pgque, options: DashboardOptions): Dashboard {
   const { authorize, basePath = "", refreshMs = 2000 } = options;
   refuseWrong(options);
+  const operator = options.operator && new Operator(options.operator);
+  const operates = async (request: Request): Promise<boolean> => (await operator?.who(request)) !== undefined;
   const feed = new OverviewFeed(pgque, refreshMs);
   const app = new Hono({ getPath: (request) => pathWithin(basePath, request) || "/" });
   app.use(async (context, next) => {
@@ -67,13 +65,15 @@ export function createDashboard(pgque: Pgque, options: DashboardOptions): Dashbo
   });
   app.get("/queue", async (context) => {
     const name = context.req.query("name") ?? "";
-    return context.html(queuePage(await readQueue(pgque, name), refreshMs));
+    return context.html(queuePage(await readQueue(pgque, name), refreshMs, await operates(context.req.raw)));
   });
   app.get("/dead-letters", async (context) => {
     const { queue = "", before } = context.req.query();
     const page = { max: deadLettersMax, signal: AbortSignal.timeout(10_000), ...(before && { beforeId: before }) };
-    return context.html(deadLettersPage(queue, await pgque.deadLetters.list(queue, page), !before));
+    const [letters, isOperator] = await Promise.all([pgque.deadLetters.list(queue, page), operates(context.req.raw)]);
+    return context.html(deadLettersPage(queue, letters, { isFirst: !before, isOperator }));
   });
+  addActions(app, pgque, operator);
   app.get("/api/overview.json", async (context) => {
     const overview = await feed.read();
     return context.json({ verdict: judge(overview), ...overview });
@@ -83,34 +83,8 @@ export function createDashboard(pgque: Pgque, options: DashboardOptions): Dashbo
   app.get("/icon.svg", (context) => context.body(icon, 200, { "content-type": "image/svg+xml" }));
   app.get("/live.js", (context) => context.body(script, 200, { "content-type": "text/javascript; charset=utf-8" }));
   app.notFound((context) => failed(context, 404, "There is no such page", "The link may be of another version."));
-  app.onError((error, context) => {
-    const [status, title] = statusOf(error);
-    return failed(context, status, title, redact(error.message));
-  });
+  app.onError((error, context) => failedBy(context, error));
   return async (request) => app.fetch(request);
-}
-
-type FailureStatus = 403 | 404 | 405 | 500 | 503;
-
-function failed(context: Context, status: FailureStatus, title: string, text: string): Response | Promise<Response> {
-  for (const [name, value] of Object.entries(headers)) context.header(name, value);
-  if (context.req.path.startsWith("/api/")) return context.json({ error: title, message: text }, status);
-  return context.html(failurePage(title, text), status);
-}
-
-function statusOf(error: Error): [FailureStatus, string] {
-  if (!isPgqueError(error)) return [503, "The database cannot be read"];
-  switch (error.code) {
-    case "QUEUE_NOT_FOUND":
-    case "INVALID_OPTION":
-      return [404, "There is no such queue, or no such page of it"];
-    case "ACCESS_DENIED":
-      return [503, "The dashboard's role lacks a right"];
-    case "SCHEMA_NOT_INSTALLED":
-      return [503, "The schema is not installed"];
-    default:
-      return [503, "The database cannot be read"];
-  }
 }
 
 /** The path below the mount. Empty: the mount itself, without the slash. */
@@ -120,7 +94,7 @@ function pathWithin(basePath: string, request: Request): string {
   return pathname === basePath || pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : pathname;
 }
 
-function refuseWrong({ authorize, basePath = "", refreshMs = 2000 }: DashboardOptions): void {
+function refuseWrong({ authorize, basePath = "", refreshMs = 2000, operator }: DashboardOptions): void {
   const wrong =
     typeof authorize !== "function"
       ? `expected \`authorize\` to be a function, got: ${typeof authorize}`
@@ -130,4 +104,5 @@ function refuseWrong({ authorize, basePath = "", refreshMs = 2000 }: DashboardOp
           ? `expected \`refreshMs\` to be an integer from 1000 to 60000, got: ${refreshMs}`
           : undefined;
   if (wrong !== undefined) throw new PgqueError("INVALID_OPTION", `createDashboard: ${wrong}`);
+  if (operator !== undefined) refuseWrongOperator(operator);
 }

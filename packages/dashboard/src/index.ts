@@ -1,4 +1,5 @@
 export { createDashboard, type Authorize, type Dashboard, type DashboardOptions } from "./dashboard.ts";
+export type { AuditEntry, OperatorOptions } from "./actions/operator.ts";
 export { basicAuth, hashPassword } from "./serve/password.ts";
 export { serveDashboard, type ServeOptions, type Served } from "./serve/serve.ts";
 export type { Advice, Verdict } from "./reading/verdict.ts";

@@ -41,6 +41,7 @@ interface Opened {
 }
 
 interface View {
+  isOperator?: boolean;
   colorScheme?: "light" | "dark";
   width?: number;
   javaScriptEnabled?: boolean;
@@ -48,9 +49,14 @@ interface View {
 
 async function open(
   path: string,
-  { colorScheme = "light", width = 1440, javaScriptEnabled = true }: View = {},
+  { colorScheme = "light", width = 1440, javaScriptEnabled = true, isOperator = true }: View = {},
 ): Promise<Opened> {
-  const { url, close } = await serveDashboard(pgque, { port: 0, basePath: "/a/b", refreshMs: 1000 });
+  const { url, close } = await serveDashboard(pgque, {
+    port: 0,
+    basePath: "/a/b",
+    refreshMs: 1000,
+    ...(isOperator && { operator: { pgque, who: () => "ada", audit: () => undefined } }),
+  });
   const context = await browser.newContext({
     viewport: { width, height: 900 },
     colorScheme,
@@ -73,7 +79,13 @@ async function open(
 
 const views = (["light", "dark"] as const).flatMap((colorScheme) =>
   [390, 1440].flatMap((width) =>
-    ["", "queue?name=orders", "dead-letters?queue=orders"].map((path) => ({ colorScheme, width, path })),
+    [
+      "",
+      "queue?name=orders",
+      "dead-letters?queue=orders",
+      "action?do=purge-queue&queue=orders",
+      "action?do=move-consumer&queue=orders&consumer=default",
+    ].map((path) => ({ colorScheme, width, path })),
   ),
 );
 
@@ -82,7 +94,8 @@ test.each(views)(
   async ({ path, width, colorScheme }) => {
     const { page, complaints } = await open(path, { width, colorScheme });
     const folder = process.env["PGQUE_SCREENSHOTS"];
-    const file = `${path.split("?")[0] || "overview"}-${width}-${colorScheme}.png`;
+    const shown = /do=([\w-]+)/.exec(path)?.[1] ?? (path.split("?")[0] || "overview");
+    const file = `${shown}-${width}-${colorScheme}.png`;
     if (folder) await page.screenshot({ path: `${folder}/${file}`, fullPage: true });
     await page.evaluate(axe);
     const violations = await page.evaluate(async () => {
@@ -129,4 +142,70 @@ test("an open page shows what has changed", async () => {
   await pgque.queues.pause("orders");
   onTestFinished(() => pgque.queues.resume("orders").then(() => undefined));
   await page.locator("h1 em", { hasText: "paused" }).waitFor();
+});
+
+test("without JavaScript an operator pauses and resumes a queue, and its name has to be typed to purge it", async () => {
+  const { page } = await open("queue?name=mails", { javaScriptEnabled: false });
+  await pgque.send("mails", 1);
+  await page.getByRole("link", { name: "Resume" }).first().click();
+  expect(await page.locator("main").textContent()).toContain('This ends the pause of queue "mails"');
+  expect((await pgque.queues.status("mails")).paused).toBe(true);
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("link", { name: "Back" }).click();
+  expect(await page.locator("h1").textContent()).toBe("mails");
+  await page.getByRole("link", { name: "Purge" }).click();
+  await page.getByLabel("Type mails").fill("orders");
+  await page.getByRole("button", { name: "Purge" }).click();
+  expect(await page.getByRole("alert").textContent()).toContain("nothing was done");
+  await page.getByLabel("Type mails").fill("mails");
+  await page.getByRole("button", { name: "Purge" }).click();
+  expect(await page.getByRole("status").textContent()).toBe("Threw away 1 message.");
+  await pgque.queues.pause("mails");
+});
+
+test("without JavaScript an operator chooses dead letters by their boxes, and sends them again", async () => {
+  await pgque.ensure("letters");
+  await pgque.subscribe("letters", "default");
+  onTestFinished(() => pgque.queues.drop("letters", { force: true }).then(() => undefined));
+  await pgque.sendMany("letters", [1, 2, 3]);
+  const { id, messages } = await pgque.receive("letters", { max: 3 });
+  await pgque.bury(
+    id ?? "",
+    messages.map((message) => message.id),
+    "gone",
+  );
+  const { page } = await open("dead-letters?queue=letters", { javaScriptEnabled: false });
+  await page.getByRole("checkbox").nth(0).check();
+  await page.getByRole("checkbox").nth(2).check();
+  await page.getByRole("button", { name: "Send again" }).click();
+  expect(await page.locator("main").textContent()).toContain("This sends 2 dead letters");
+  await page.getByRole("button", { name: "Send again" }).click();
+  expect(await page.getByRole("status").textContent()).toBe("Sent again 2 dead letters.");
+  expect(await pgque.deadLetters.list("letters")).toHaveLength(1);
+});
+
+test("a page of another site cannot have the browser send a confirmation", async () => {
+  const { page } = await open("action?do=pause-queue&queue=orders");
+  const [fields, token] = await Promise.all([
+    page.locator('input[name="fields"]').inputValue(),
+    page.locator('input[name="token"]').inputValue(),
+  ]);
+  const body = new URLSearchParams({ do: "pause-queue", fields, token }).toString();
+  const foreign = await page.context().newPage();
+  // localhost is another site than 127.0.0.1
+  await foreign.route("http://localhost/**", (route) =>
+    route.fulfill({
+      contentType: "text/html",
+      body: `<form method="post" action="${page.url().split("?")[0]}">${[...new URLSearchParams(body)]
+        .map(([name, value]) => `<input name="${name}" value="${value.replaceAll('"', "&quot;")}">`)
+        .join("")}<button>Win</button></form>`,
+    }),
+  );
+  await foreign.goto("http://localhost/prize");
+  await foreign.getByRole("button").click();
+  expect(await foreign.locator("h1").textContent()).toBe("Refused");
+  expect((await pgque.queues.status("orders")).paused).toBe(false);
+  await page.getByRole("button", { name: "Pause" }).click();
+  expect((await pgque.queues.status("orders")).paused).toBe(true);
+  await pgque.queues.resume("orders");
 });

@@ -51,6 +51,11 @@ summary { cursor: pointer; }
 dl { display: flex; flex-wrap: wrap; gap: .5rem 2rem; }
 dt { color: var(--muted); }
 dd { margin: 0; font-weight: 600; }
+.buttons { display: flex; flex-wrap: wrap; gap: .5rem; align-items: center; }
+.button, button { display: inline-block; font: inherit; color: var(--link); background: none; border: 1px solid var(--link); border-radius: .3rem; padding: .15rem .6rem; text-decoration: none; cursor: pointer; }
+.button:hover, button:hover { color: var(--paper); background: var(--link); }
+main > form > p { display: flex; flex-wrap: wrap; gap: 1rem; align-items: center; }
+input { font: inherit; max-width: 100%; color: inherit; background: var(--paper); border: 1px solid var(--muted); border-radius: .3rem; padding: .2rem .4rem; }
 `;
 
 /** Times in the viewer's zone, and the page anew while somebody looks at it. Everything works without. */

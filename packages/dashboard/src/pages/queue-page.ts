@@ -1,20 +1,23 @@
 import { sanitize } from "@pgque/client/redact";
 import { html } from "hono/html";
+import { actionLink } from "./action-page.ts";
 import { bytes, duration, rate } from "../reading/duration.ts";
 import type { QueueDetails } from "../reading/queue-details.ts";
 import { layout, type Markup, name, table, time } from "./layout.ts";
 
 /** A queue: how far each consumer is, and what keeps its space. */
-export function queuePage({ at, queue, settings, consumers, segments }: QueueDetails, refreshMs: number): Markup {
+export function queuePage(details: QueueDetails, refreshMs: number, isOperator: boolean): Markup {
+  const { at, queue, settings, consumers, segments } = details;
   const body = html`
     <h1>${name(queue.name)}${queue.paused ? html` <em>paused</em>` : ""}</h1>
+    ${isOperator ? queueButtons(queue) : ""}
     <dl>
       ${fact("Sent", `${rate(queue.sentPerSecond)}/s`)} ${fact("Delayed", queue.delayed.toLocaleString("en"))}
       ${fact("Dead letters", html`<a href="dead-letters?queue=${encodeURIComponent(queue.name)}">${queue.deadLetters.toLocaleString("en")}</a>`)}
       ${fact("On disk, without indexes", bytes(queue.bytes))} ${fact("Rotated", time(queue.rotatedAt))}
     </dl>
     <h2>Consumers</h2>
-    ${consumers.length === 0 ? html`<p>Nobody has subscribed: what is sent is received by nobody.</p>` : consumerTable(consumers)}
+    ${consumers.length === 0 ? html`<p>Nobody has subscribed: what is sent is received by nobody.</p>` : consumerTable(consumers, isOperator)}
     <h2>Segments</h2>
     ${table(
       "Segments",
@@ -52,7 +55,22 @@ function reasons(isCurrent: boolean, waitsFor: string[] | null): Markup {
   return html`${waitsFor.map((reason) => html`<div>${name(reason)}</div>`)}`;
 }
 
-function consumerTable(consumers: QueueDetails["consumers"]): Markup {
+function queueButtons({ name: queue, paused }: QueueDetails["queue"]): Markup {
+  return html`<p class="buttons">
+    ${paused ? actionLink("resume-queue", "Resume", { queue }) : actionLink("pause-queue", "Pause", { queue })}
+    ${actionLink("purge-queue", "Purge", { queue })}
+  </p>`;
+}
+
+function consumerButtons({ queue, name: consumer, paused }: QueueDetails["consumers"][number]): Markup {
+  const fields = { queue, consumer };
+  return html`<div class="buttons">
+    ${paused ? actionLink("resume-consumer", "Resume", fields) : actionLink("pause-consumer", "Pause", fields)}
+    ${actionLink("move-consumer", "Move", fields)}
+  </div>`;
+}
+
+function consumerTable(consumers: QueueDetails["consumers"], isOperator: boolean): Markup {
   return table(
     "Consumers",
     [
@@ -66,6 +84,7 @@ function consumerTable(consumers: QueueDetails["consumers"]): Markup {
       "Open batches",
       "Expired",
       "Limits",
+      ...(isOperator ? ["Actions"] : []),
     ],
     consumers.map((one) => [
       html`${name(one.name)} (${one.mode})${one.paused ? html` <em>paused</em>` : ""}`,
@@ -78,6 +97,7 @@ function consumerTable(consumers: QueueDetails["consumers"]): Markup {
       one.openBatches,
       one.expired,
       limits(one),
+      ...(isOperator ? [consumerButtons(one)] : []),
     ]),
   );
 }

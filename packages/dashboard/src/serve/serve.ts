@@ -5,7 +5,7 @@ import { type Pgque, PgqueError } from "@pgque/client";
 import { type Authorize, createDashboard, type DashboardOptions } from "../dashboard.ts";
 import { basicAuth } from "./password.ts";
 
-export interface ServeOptions extends Pick<DashboardOptions, "basePath" | "refreshMs"> {
+export interface ServeOptions extends Pick<DashboardOptions, "basePath" | "refreshMs" | "operator"> {
   /** The address to listen on. Default: 127.0.0.1. Beyond the loopback it needs `passwordHash`. */
   host?: string;
   /** The port; 0: one that is free. Default: 7420. */
