@@ -21,6 +21,7 @@ const least: Record<string, Record<string, number>> = {
   wal: { messages: 200, idleSeconds: 0.1 },
   idle: { polls: 200, rounds: 2 },
   latency: { rounds: 1, seconds: 0.3 },
+  call: { pairs: 10 },
   backlog: { messages: 20_000, receives: 2, segmentMiB: 1 },
   rotation: { rounds: 1, seconds: 0.6, senders: 2, sendsPerSecond: 100, receivers: 2 },
   features: { rounds: 1, messages: 200 },

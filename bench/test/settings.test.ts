@@ -22,7 +22,7 @@ test.each<[BenchOptions, string]>([
 test.each<[EngineOptions, string]>([
   [
     { microbenchmarks: ["speed"] },
-    "expected `microbenchmarks` to be some of send, finish, wal, idle, latency, backlog, ring, rotation, queues, memory, features, settle, got: speed",
+    "expected `microbenchmarks` to be some of send, finish, wal, idle, latency, call, backlog, ring, rotation, queues, memory, features, settle, got: speed",
   ],
   [{ microbenchmarks: [] }, "got: nothing"],
   [{ repeat: 0 }, "expected `repeat` to be an integer from 1 to 100, got: 0"],

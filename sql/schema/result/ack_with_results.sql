@@ -13,9 +13,9 @@ set search_path from current
 as $$
 declare
   fresh bigint[];
+  kept bigint[];
 begin
   perform require_receive(caller, batch_queue(batch_id));
-  perform check_in_batch(batch_id, message_ids);
   perform check_results(message_ids, results);
   fresh := settle_messages(batch_id, message_ids, false);
   if strict then
@@ -24,17 +24,32 @@ begin
     perform warn_not_settled(batch_id);
     return 0;
   end if;
-  insert into result
-  select r.*
-    from unnest(message_ids, results) as given(id, result)
-    join batch_messages(batch_id) m on m.message_id = given.id
-    join consumer c on c.id = m.consumer_id
-    join queue q on q.id = c.queue_id
-   cross join lateral new_result(
-     q.uid, m.message_id, c.name, 'done', given.result, null, m.headers, coalesce(result_ttl(m.headers), '1 hour')
-   ) r
-   where given.id in (select unnest(fresh));
-  return 1;
+  if cardinality(fresh) = 0 then
+    return 1;
+  end if;
+  -- what is in the batch is read once, after its settling: to read it costs more than all else
+  with written as (
+    insert into result
+    select r.*
+      from unnest(message_ids, results) as given(id, result)
+      join batch_messages(batch_id) m on m.message_id = given.id
+      join consumer c on c.id = m.consumer_id
+      join queue q on q.id = c.queue_id
+     cross join lateral new_result(
+       q.uid, m.message_id, c.name, 'done', given.result, null, m.headers, coalesce(result_ttl(m.headers), '1 hour')
+     ) r
+     where given.id in (select unnest(fresh))
+    returning message_id
+  )
+  select array_agg(w.message_id) into kept from written w;
+  if cardinality(kept) = cardinality(fresh) then
+    return 1;
+  end if;
+  raise exception using
+    errcode = 'PQ003',
+    message = format('message not in batch %s: %s', batch_id,
+      (select string_agg(f::text, ', ') from unnest(fresh) as f where f <> all (coalesce(kept, '{}')))),
+    hint = 'Only what receive returned with this batch id is in the batch.';
 end
 $$;
 
@@ -47,6 +62,9 @@ as $$
 declare
   given record;
 begin
+  if message_ids is null or array_position(message_ids, null) is not null then
+    raise exception using errcode = 'PQ004', message = 'expected an array of message ids without NULL';
+  end if;
   if results is null or cardinality(results) <> cardinality(message_ids) or cardinality(message_ids) <> (select count(distinct m) from unnest(message_ids) as m) then
     raise exception using
       errcode = 'PQ004',

@@ -1,4 +1,5 @@
 import { backlog } from "./microbenchmarks/backlog.ts";
+import { call } from "./microbenchmarks/call.ts";
 import { features } from "./microbenchmarks/features.ts";
 import { finish } from "./microbenchmarks/finish.ts";
 import { idle } from "./microbenchmarks/idle.ts";
@@ -19,6 +20,7 @@ const microbenchmarks: Microbenchmark[] = [
   wal,
   idle,
   latency,
+  call,
   backlog,
   ring,
   rotation,
