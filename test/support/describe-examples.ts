@@ -94,6 +94,15 @@ export function describeExamples(node: string, version: string): void {
       });
     });
 
+    test("a step is done once, and a handler that sleeps goes on", async () => {
+      await using database = await freshDatabase();
+      const { output, closed } = run("steps.ts", database.url);
+      expect({ code: await closed, output: output.text.replace(/^.*(warn|info).*\n/gm, "") }).toEqual({
+        code: 0,
+        output: "charges order 42\nmails r-42\n{ receipt: 'r-42' }\n",
+      });
+    });
+
     test("the example of the telemetry page makes the spans that it says", async () => {
       await using database = await freshDatabase();
       const printSpans = path.join(root, "test/support/print-spans.ts");

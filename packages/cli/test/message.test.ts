@@ -23,6 +23,19 @@ test("a message is shown with where it is for each consumer", async () => {
   expect(none.err).toContain('expected a message 999 in queue "reminders", found none');
 });
 
+test("a message is shown with the steps that its handler has stored", async () => {
+  await client.consumers.purge("reminders", "mail");
+  const { id } = await client.send("reminders", { order: 43 });
+  const batch = await client.receive("reminders", { consumer: "mail", leaseMs: 1000 });
+  await client.runtime.storeStep(batch.id ?? "", id, "charge", '{"receipt": "r-1"}');
+  const { out } = await run("message", "show", "reminders", id);
+  expect(out).toMatch(/\nconsumer +step +stored +result\nmail +charge +\S+ \S+ +{"receipt":"r-1"}\n/);
+  expect(await json("message", "show", "reminders", id)).toMatchObject([
+    { id, consumer: "mail", steps: [{ step: "charge", result: { receipt: "r-1" } }] },
+  ]);
+  await batch.ack();
+});
+
 test("messages are cancelled by id, and the exit code says whether all were", async () => {
   await client.consumers.purge("reminders", "mail");
   const sent = await client.sendMany("reminders", [1, 2, 3]);

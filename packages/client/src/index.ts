@@ -62,6 +62,7 @@ export type {
   TailOptions,
   FoundMessage,
   MessageState,
+  StoredStep,
   PeekedMessage,
   PeekOptions,
 } from "./admin/message-options.ts";

@@ -9,7 +9,8 @@ import { receive, type Reading } from "./receive/receive.ts";
 import { Settler, WorkerSettler } from "./settle/settler.ts";
 import type { MessageOf, MessageTypes, Source } from "./types.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
-import { integer, text } from "./options/checks.ts";
+import { id, type Id, ids, integer, name, sizedText, text } from "./options/checks.ts";
+import { list } from "./queries/values.ts";
 import { callProblems, refuse, type CallOptions } from "./options/option.ts";
 
 const dayMs = 86_400_000;
@@ -74,6 +75,51 @@ export class Runtime {
    */
   settler(source: Source): WorkerSettler {
     return new WorkerSettler(this.#db, source);
+  }
+
+  /**
+   * Stores the result of a step of a message that is in hand, unless one of that name is there: the first stays. See `messages.steps`.
+   *
+   * @param json the result as JSON, of 256 KiB at most; null: none
+   * @returns false when the lease was lost, or the message is settled: nothing was stored
+   * @throws PgqueError INVALID_ARGUMENT
+   * @example
+   * const { id, messages } = await pgque.receive(orders);
+   * if (id !== null && messages[0]) await pgque.runtime.storeStep(id, messages[0].id, "charge", JSON.stringify({ charged: 5 }));
+   */
+  async storeStep(
+    batchId: Id,
+    messageId: Id,
+    step: string,
+    json: string | null,
+    options: CallOptions = {},
+  ): Promise<boolean> {
+    refuse("storeStep", [
+      id("batchId", batchId),
+      id("messageId", messageId),
+      sizedText(1, 200)("step", step),
+      ...callProblems(options),
+    ]);
+    const args = { "batch_id bigint": batchId, "message_id bigint": messageId, name: step, result: json };
+    return this.#db.flag("store_step", args, { idempotent: true, signal: options.signal });
+  }
+
+  /**
+   * Says that messages are done, after it was committed: their steps need not be kept.
+   *
+   * @example
+   * await pgque.runtime.forgetSteps(orders, "default", ["42"]);
+   */
+  async forgetSteps(
+    queue: QueueRef,
+    consumer: string,
+    messageIds: readonly Id[],
+    options: CallOptions = {},
+  ): Promise<void> {
+    refuse("forgetSteps", [name("consumer", consumer), ids("messageIds", messageIds), ...callProblems(options)]);
+    const named = { queue: queueOf("forgetSteps", queue).name, consumer };
+    const args = { ...named, "message_ids bigint[]": list(messageIds) };
+    await this.#db.value("forget_steps", args, { ...named, idempotent: true, signal: options.signal });
   }
 
   /**

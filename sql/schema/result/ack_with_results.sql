@@ -71,19 +71,28 @@ begin
       message = format('expected as many results as message_ids, each id once, got: %s and %s', coalesce(cardinality(results)::text, 'NULL'), cardinality(message_ids));
   end if;
   for given in select * from unnest(message_ids, results) as g(id, result) where g.result is not null loop
-    if octet_length(given.result) > result_bytes_max() then
-      raise exception using
-        errcode = 'PQ004',
-        message = format('expected the result of message %s to have at most %s bytes, got: %s', given.id, result_bytes_max(), octet_length(given.result)),
-        hint = 'Keep what is large elsewhere, and make its place the result.';
-    end if;
-    begin
-      perform given.result::json;
-    exception
-      when data_exception then
-        raise exception using errcode = 'PQ004', message = format('expected the result of message %s to be JSON, got: %s', given.id, left(given.result, 100));
-    end;
+    perform check_json(given.result, format('the result of message %s', given.id), result_bytes_max());
   end loop;
+end
+$$;
+
+-- Refuses what is no JSON, or has more bytes.
+create function check_json(value text, what text, bytes_max int) returns void
+language plpgsql
+immutable
+set search_path from current
+as $$
+begin
+  if octet_length(value) > bytes_max then
+    raise exception using
+      errcode = 'PQ004',
+      message = format('expected %s to have at most %s bytes, got: %s', what, bytes_max, octet_length(value)),
+      hint = 'Keep what is large elsewhere, and make its place the result.';
+  end if;
+  perform value::json;
+exception
+  when data_exception then
+    raise exception using errcode = 'PQ004', message = format('expected %s to be JSON, got: %s', what, left(value, 100));
 end
 $$;
 

@@ -1,8 +1,8 @@
--- Tables of rows that run out, of which three take turns: those of dedupe keys and of results. The pointer names the current one, which takes inserts. When
+-- Tables of rows that run out, of which three take turns: those of dedupe keys, of results and of steps. The pointer names the current one, which takes inserts. When
 -- half of the rows in the one before it have run out, the others are copied into the current one and the pointer moves on; so the third is nobody's concern
 -- and is truncated. A row that counts for long keeps no others that way, and each is written about once more for every one that has run out.
 
--- Moves the pointer on, or truncates the table that is nobody's concern. kind: dedupe or result. Returns the number of things done.
+-- Moves the pointer on, or truncates the table that is nobody's concern. kind: dedupe, result or step. Returns the number of things done.
 create function rotate_expiring(kind text) returns int
 language plpgsql
 volatile
@@ -37,8 +37,8 @@ begin
     return 0;
   end if;
   execute format(qualified($sql$
-    insert into {schema}.%1$s (segment, %2$s) select $1, %2$s from {schema}.%1$s_%3$s where expires_at > clock_timestamp()
-  $sql$), kind, columns_but(relation(kind), '{segment}'), before_table) using current_table;
+    insert into {schema}.%1$s (segment, %2$s) select $1, %2$s from {schema}.%1$s_%3$s d where %4$s
+  $sql$), kind, columns_but(relation(kind), '{segment}'), before_table, live_condition(kind)) using current_table;
   perform setval(relation(kind || '_pointer'), pointer_to(next_table));
   return 1;
 exception
@@ -46,6 +46,15 @@ exception
     return 0;
 end
 $$;
+
+-- What holds for a row d that still counts: its time is not over, and the message that a step is of is not done.
+create function live_condition(kind text) returns text
+language sql
+stable
+set search_path from current
+return 'd.expires_at > clock_timestamp()' || case kind when 'step' then qualified(
+  ' and not exists (select from {schema}.step f where f.queue_uid = d.queue_uid and f.message_id = d.message_id and f.consumer = d.consumer and f.name is null)'
+) else '' end;
 
 -- Which part of the rows in a table counts, by a look at a hundred of its pages. 0 without rows; 1 when those pages have none.
 create function live_share(kind text, segment int) returns float8
@@ -60,7 +69,7 @@ begin
   if pages = 0 then
     return 0;
   end if;
-  execute format(qualified('select avg((d.expires_at > clock_timestamp())::int) from {schema}.%s_%s d tablesample system (%s)'), kind, segment, least(100, 10000.0 / pages))
+  execute format(qualified('select avg((%s)::int) from {schema}.%s_%s d tablesample system (%s)'), live_condition(kind), kind, segment, least(100, 10000.0 / pages))
     into share;
   return coalesce(share, 1);
 end

@@ -1,4 +1,4 @@
-import type { Cancellation, FoundMessage } from "@pgque/client";
+import type { Cancellation, FoundMessage, Messages, StoredStep } from "@pgque/client";
 import { InvalidArgumentError } from "commander";
 import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { flag, given, id } from "../options.ts";
@@ -24,8 +24,28 @@ const places: Column<FoundMessage>[] = [
   { head: "reason", cell: ({ reason }) => reason },
 ];
 
+const stepColumns: Column<StoredStep & { consumer: string }>[] = [
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "step", cell: ({ step }) => step },
+  { head: "stored", cell: ({ storedAt }) => showTime(storedAt) },
+  { head: "result", cell: ({ result: of }) => (of === undefined ? null : json(of, 0)) },
+];
+
+/** What handlers have stored on their way, by consumer. */
+async function stepsOf(
+  messages: Messages,
+  queue: string,
+  wanted: string,
+  found: readonly FoundMessage[],
+): Promise<Record<string, StoredStep[]>> {
+  const consumers = new Set(found.map(({ consumer }) => consumer).filter((consumer) => consumer !== null));
+  const all = Array.from(consumers, async (consumer) => [consumer, await messages.steps(queue, wanted, { consumer })]);
+  return Object.fromEntries(await Promise.all(all));
+}
+
 const show = clientCommand("show <queue>", "viewer", {
-  description: "Show one message: where it is for each consumer, its headers and its payload.",
+  description:
+    "Show one message: where it is for each consumer, the steps of its handlers, its headers and its payload.",
   help: `
 It reads everything that the queue keeps, unless the queue was created with --allow-cancel on. Nothing is received or changed.
 
@@ -40,12 +60,15 @@ Examples:
       throw new Error(
         `expected a message ${wanted} in queue ${JSON.stringify(queue)}, found none: it was never sent, or is settled by all and its segment truncated`,
       );
-    if (flags.json) return printLine(json(found));
+    const steps = await stepsOf(messages, queue, wanted, found);
+    if (flags.json) return printLine(json(found.map((one) => ({ ...one, steps: steps[one.consumer ?? ""] ?? [] }))));
     const { facts } = await import("../output/table.ts");
     const { type, createdAt, expiresAt, priority, key, headers, payload } = first;
     const known = { message: wanted, type, sent: showTime(createdAt), expires: showTime(expiresAt), priority, key };
     await printLine(facts({ ...known, headers: json(headers, 0) }));
     await printList(flags, places, found, "");
+    const stored = Object.entries(steps).flatMap(([consumer, all]) => all.map((one) => ({ consumer, ...one })));
+    if (stored.length > 0) await printList(flags, stepColumns, stored, "");
     await printLine(json(payload));
   },
 });

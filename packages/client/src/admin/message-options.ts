@@ -74,6 +74,14 @@ export type MessageState =
   | "cancelled"
   | "passed";
 
+/** A result that a handler has stored on its way. */
+export interface StoredStep {
+  step: string;
+  /** Undefined: none. */
+  result: unknown;
+  storedAt: Date;
+}
+
 /** What is known of a message for one consumer. What does not belong to its state is null. */
 export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"> {
   state: MessageState;

@@ -1,4 +1,6 @@
 import type { Connection } from "../connection/connection.ts";
+import { resultOptions, type ResultOptions } from "../call/message-result.ts";
+import { defaultConsumer } from "../receive/receive.ts";
 import * as queries from "../queries/messages.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
 import { type Id, id as idCheck } from "../options/checks.ts";
@@ -11,6 +13,7 @@ import {
   type FoundMessage,
   type PeekedMessage,
   type PeekOptions,
+  type StoredStep,
 } from "./message-options.ts";
 
 /** Looking at single messages; nothing is received or changed. The role needs `<schema>_viewer`. */
@@ -61,5 +64,20 @@ export class Messages {
   async find(queue: QueueRef, id: Id, options: CallOptions = {}): Promise<FoundMessage[]> {
     refuse("messages.find", [idCheck("id", id), ...callProblems(options)]);
     return queries.findMessage(this.#db, queueOf("messages.find", queue).name, String(id), options.signal);
+  }
+
+  /**
+   * What the handler of a message has stored on its way with `context.step`, the oldest first; of one that is done for a while longer.
+   *
+   * @param id as `send` returned it
+   * @param options `consumer`: whose handler. Default: `default`
+   * @example
+   * const { id } = await pgque.send(orders, { orderId: 42 });
+   * for (const { step, result } of await pgque.messages.steps(orders, id)) console.log(step, result);
+   */
+  async steps(queue: QueueRef, id: Id, options: ResultOptions = {}): Promise<StoredStep[]> {
+    refuse("messages.steps", [idCheck("id", id), ...callProblems(options, resultOptions)]);
+    const { consumer = defaultConsumer, signal } = options;
+    return queries.steps(this.#db, queueOf("messages.steps", queue).name, String(id), consumer, signal);
   }
 }

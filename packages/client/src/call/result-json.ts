@@ -4,7 +4,8 @@ import { NotJson, toJson } from "../payload/json.ts";
 import { pathOf } from "../payload/validate.ts";
 
 /** Also SQL's. */
-const bytesMax = 1_048_576;
+const resultBytesMax = 1_048_576;
+const stepBytesMax = 262_144;
 
 /**
  * A result as it is kept; null: undefined, no result.
@@ -12,6 +13,15 @@ const bytesMax = 1_048_576;
  * @throws PgqueError PAYLOAD_NOT_JSON, INVALID_ARGUMENT when it is larger than a mebibyte
  */
 export function resultJson(result: unknown): string | null {
+  return boundedJson(result, resultBytesMax);
+}
+
+/** The same of a step, whose result has 256 KiB at most. */
+export function stepJson(result: unknown): string | null {
+  return boundedJson(result, stepBytesMax);
+}
+
+function boundedJson(result: unknown, bytesMax: number): string | null {
   if (result === undefined) return null;
   const json = jsonOf(result);
   const bytes = Buffer.byteLength(json);

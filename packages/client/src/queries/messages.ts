@@ -2,6 +2,7 @@ import type {
   TailPage,
   TailOptions,
   FoundMessage,
+  StoredStep,
   MessageState,
   PeekedMessage,
   PeekOptions,
@@ -54,6 +55,20 @@ export async function tail(db: Connection, queue: string, options: TailOptions):
     messages: rows.filter((row) => row["id"] !== null).map((row) => readRow(peekedColumns, row)),
     position: String(rows[0]?.["next"]),
   };
+}
+
+const stepColumns = { step: text("name"), result: orNull(text("result")), storedAt: time("stored_at") };
+
+export async function steps(
+  db: Connection,
+  queue: string,
+  id: string,
+  consumer: string,
+  signal?: AbortSignal,
+): Promise<StoredStep[]> {
+  const from = (s: string): string => `${s}.steps($1, $2::text::bigint, $3)`;
+  const rows = await select(db, stepColumns, from, [queue, id, consumer], { queue, consumer, signal });
+  return rows.map((row) => ({ ...row, result: row.result === null ? undefined : JSON.parse(row.result) }));
 }
 
 const foundColumns = {

@@ -4,6 +4,8 @@ import type { PoolClient } from "pg";
 import type { HandlerContext } from "./handler.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
 import { withFields, type Logger } from "../log.ts";
+import type { ResolvedOptions } from "../resolve-options.ts";
+import { Steps, type Step } from "./steps.ts";
 
 /** The context of one call. What it has is made when it is asked for: most handlers that are short do not. */
 export class RunContext implements HandlerContext {
@@ -14,16 +16,18 @@ export class RunContext implements HandlerContext {
   readonly #message: Message | undefined;
   readonly #log: Logger;
   readonly #attempts: Attempts;
+  /** Set when the handler has asked for a step. */
+  steps: Steps | undefined;
+  readonly #queue: string;
+  readonly #options: ResolvedOptions;
   #aborter: AbortController | undefined;
   #aborted: Error | undefined;
 
   /** `message`: undefined for a handler of batches. */
-  constructor(
-    pgque: Pgque,
-    batch: OpenBatch,
-    message: Message | undefined,
-    { log, attempts }: { log: Logger; attempts: Attempts },
-  ) {
+  constructor(pgque: Pgque, queue: string, batch: OpenBatch, message: Message | undefined, options: ResolvedOptions) {
+    const { log, attempts } = options;
+    this.#options = options;
+    this.#queue = queue;
     this.#pgque = pgque;
     this.#batch = batch;
     this.#message = message;
@@ -47,6 +51,17 @@ export class RunContext implements HandlerContext {
     this.#aborter ??= new AbortController();
     if (this.#aborted) this.#aborter.abort(this.#aborted);
     return this.#aborter.signal;
+  }
+
+  get step(): Step {
+    if (this.#message === undefined)
+      throw new PgqueError(
+        "INVALID_OPTION",
+        "expected a handler of single messages for `context.step`, this one has batches",
+      );
+    const signal = (): AbortSignal => this.signal;
+    this.steps ??= new Steps(this.#pgque, this.#queue, this.#batch, this.#message, this.#options, signal);
+    return this.steps.step;
   }
 
   get log(): Logger {

@@ -289,6 +289,7 @@ export class Executor {
   #ended(call: HandlerRun, work: Stretch, outcomes: readonly Outcome[]): Outcome | undefined {
     const { batch, messages } = work;
     const { events } = this.#options.watch;
+    if (call.leavesSteps(outcomes[0])) for (const { id } of messages) batch.withSteps.push(id);
     this.#recordEach(work, outcomes, call);
     events.emit("handlerFinished", () => ({ messages, durationMs: performance.now() - call.begunAtMs }));
     if (call.isAcked) this.#settler.acked(batch, messages);

@@ -1,4 +1,4 @@
-import type { Message, Pgque } from "@pgque/client";
+import { longestDelayMs, type Message, type Pgque } from "@pgque/client";
 import { headerOptionsOf } from "@pgque/client/options";
 import type { Stretch } from "../fetch/local-queue.ts";
 import { Backoff } from "../connection/retry.ts";
@@ -41,7 +41,7 @@ export class HandlerRun {
     this.#batch = batch;
     this.#messages = messages;
     this.#options = options;
-    this.#context = new RunContext(pgque, batch, options.batch ? undefined : messages[0], options);
+    this.#context = new RunContext(pgque, queue, batch, options.batch ? undefined : messages[0], options);
   }
 
   /** For how long its handler has run. */
@@ -120,6 +120,11 @@ export class HandlerRun {
     this.#context.abort(new DOMException("the message was cancelled", "AbortError"));
   }
 
+  /** Whether its message is done, and has steps that need not be kept. */
+  leavesSteps(outcome: Outcome | undefined): boolean {
+    return outcome?.kind === "done" && this.#context.steps !== undefined;
+  }
+
   #plain(handle: (context: RunContext) => unknown): readonly Outcome[] | Promise<readonly Outcome[]> {
     try {
       const value = handle(this.#context);
@@ -192,6 +197,8 @@ export class HandlerRun {
   /** A handler of batches says what became of each, any other of its one message. */
   #read(value: unknown): readonly Outcome[] {
     const { batch, clock } = this.#options;
+    const asleep = this.#asleep;
+    if (asleep !== undefined) return [asleep];
     const isOne = this.#messages.length === 1;
     if (value === undefined && isOne && doneWith(undefined, this.#messages[0]) === doneOutcome) return oneDone;
     return this.#messages.map((message, i) => {
@@ -199,6 +206,14 @@ export class HandlerRun {
       const outcome = outcomeOf(said, message, clock) ?? doneWith(undefined, message);
       return this.#isCancelled && outcome.kind !== "done" ? cancelledOutcome : outcome;
     });
+  }
+
+  /** Its handler sleeps: whatever it has come to, its message comes again later. */
+  get #asleep(): Outcome | undefined {
+    const until = this.#context.steps?.sleepsUntil;
+    if (until === undefined || this.#isCancelled) return undefined;
+    const afterMs = Math.max(0, until - this.#options.clock.now());
+    return { kind: "snooze", afterMs: Math.min(longestDelayMs, Math.ceil(afterMs)) };
   }
 
   #traced(work: () => Promise<readonly Outcome[]>): Promise<readonly Outcome[]> {
@@ -211,6 +226,8 @@ export class HandlerRun {
   }
 
   #failures(error: unknown): readonly Outcome[] {
+    const asleep = this.#asleep;
+    if (asleep !== undefined) return this.#givenUp ?? [asleep];
     if (this.#isCancelled) {
       this.#context.log.info("handler ended, its message was cancelled", { error });
       return this.#givenUp ?? [cancelledOutcome];

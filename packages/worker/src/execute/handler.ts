@@ -2,6 +2,7 @@ import type { Message, MessageOf, MessageTypes, TransactionOperations } from "@p
 import type { PoolClient } from "pg";
 import type { Logger } from "../log.ts";
 import type { HandlerOutcome } from "./outcome.ts";
+import type { Step } from "./steps.ts";
 
 /** What a handler of a whole batch is given beside its messages. */
 export interface BatchContext {
@@ -33,6 +34,8 @@ export interface BatchContext {
 export interface HandlerContext extends BatchContext {
   /** 1 the first time the message is delivered. */
   readonly attempt: number;
+  /** Does parts of the handler once, however often the message is tried again. */
+  readonly step: Step;
   /** Whether there is none after this one: what fails now is a dead letter, unless somebody has changed `maxRetries` just now. */
   readonly isLastAttempt: boolean;
 }

@@ -19,6 +19,8 @@ export class OpenBatch {
   readonly worker: string;
   /** Settles what came before; whoever settles next waits for it. Never rejects. */
   settling: Promise<void> = Promise.resolve();
+  /** Messages that are done and have stored steps, which need not be kept once it is settled. */
+  readonly withSteps: string[] = [];
   /** How many messages it has. */
   readonly messages: number;
   /** By place in the batch: 1 for a message that has an outcome. Nearly all are done, and a Set or Map would cost each of them. */

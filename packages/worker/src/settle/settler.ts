@@ -25,6 +25,8 @@ export class Settler {
   /** Resolves when the worker is over. */
   readonly ended: Promise<void>;
   readonly #calls: ReturnType<Operations["runtime"]["settler"]>;
+  readonly #pgque: Pgque;
+  readonly #queue: string;
   readonly #options: ResolvedOptions;
   readonly #progress: Notice;
   readonly #over: AbortSignal;
@@ -32,6 +34,8 @@ export class Settler {
   #unsettled = 0;
 
   constructor(pgque: Pgque, queue: string, options: ResolvedOptions, progress: Notice, over: AbortSignal) {
+    this.#pgque = pgque;
+    this.#queue = queue;
     this.#calls = pgque.runtime.settler({ queue, consumer: options.consumer });
     this.#options = options;
     this.#progress = progress;
@@ -105,8 +109,19 @@ export class Settler {
     this.#unsettled -= 1;
     // given up when the worker is over: the end of the lease brings it to another
     if (answer !== "over") this.open.delete(batch);
-    if (answer === "settled") this.#tellSettled(batch, count, true);
+    if (answer === "settled") {
+      this.#tellSettled(batch, count, true);
+      if (batch.withSteps.length > 0) await this.#forgetSteps(batch.withSteps);
+    }
     this.#progress.give();
+  }
+
+  /** Never rejects: if nobody forgets them, they are kept for longer. */
+  async #forgetSteps(ids: readonly string[]): Promise<void> {
+    const { consumer, log, queryTimeoutMs } = this.#options;
+    await answered(queryTimeoutMs, (signal) =>
+      this.#pgque.runtime.forgetSteps(this.#queue, consumer, ids, { signal }),
+    ).catch((error: unknown) => log.debug("forgetting steps failed", { error }));
   }
 
   #settleParts(): void {
