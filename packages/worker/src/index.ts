@@ -20,7 +20,7 @@ export type {
   TypeHandlers,
 } from "./execute/handler.ts";
 export { deadLetter, done, retry, snooze, type HandlerOutcome, type Outcome, type When } from "./execute/outcome.ts";
-export type { Step } from "./execute/steps.ts";
+export type { Step } from "./steps/steps.ts";
 export { UnrecoverableError } from "./execute/unrecoverable-error.ts";
 
 export type { Clock } from "./clock.ts";

@@ -5,7 +5,7 @@ import type { HandlerContext } from "./handler.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
 import { withFields, type Logger } from "../log.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
-import { Steps, type Step } from "./steps.ts";
+import { Steps, type Step } from "../steps/steps.ts";
 
 /** The context of one call. What it has is made when it is asked for: most handlers that are short do not. */
 export class RunContext implements HandlerContext {

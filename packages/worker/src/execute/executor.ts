@@ -31,7 +31,7 @@ export class Executor {
   #busy = 0;
   #held = 0;
   #heldBytes = 0;
-  /** messages in hand that were cancelled, and whose handler has not begun. */
+  /** Messages in hand that were cancelled, and whose handler has not begun. */
   readonly #cancelled = new Set<string>();
   /** Aborted: nothing more is begun. */
   readonly #ending = new AbortController();
@@ -281,15 +281,14 @@ export class Executor {
     begun();
     const known = call.run(handle, late, end);
     this.#begun = undefined;
-    if (known !== undefined) return this.#ended(call, work, known);
-    this.#running.set(call, handled);
-    return undefined;
+    if (known === undefined) this.#running.set(call, handled);
+    return known && this.#ended(call, work, known);
   }
 
   #ended(call: HandlerRun, work: Stretch, outcomes: readonly Outcome[]): Outcome | undefined {
     const { batch, messages } = work;
     const { events } = this.#options.watch;
-    if (call.leavesSteps(outcomes[0])) for (const { id } of messages) batch.withSteps.push(id);
+    if (call.leavesSteps(outcomes[0])) batch.withSteps.push(...messages.map(({ id }) => id));
     this.#recordEach(work, outcomes, call);
     events.emit("handlerFinished", () => ({ messages, durationMs: performance.now() - call.begunAtMs }));
     if (call.isAcked) this.#settler.acked(batch, messages);

@@ -2,7 +2,7 @@ import type { Message, MessageOf, MessageTypes, TransactionOperations } from "@p
 import type { PoolClient } from "pg";
 import type { Logger } from "../log.ts";
 import type { HandlerOutcome } from "./outcome.ts";
-import type { Step } from "./steps.ts";
+import type { Step } from "../steps/steps.ts";
 
 /** What a handler of a whole batch is given beside its messages. */
 export interface BatchContext {

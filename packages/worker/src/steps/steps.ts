@@ -1,8 +1,8 @@
 import { PgqueError, type Message, type Pgque } from "@pgque/client";
 import { stepJson } from "@pgque/client/options";
 import { inspect } from "node:util";
+import type { Clock } from "../clock.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
-import type { ResolvedOptions } from "../resolve-options.ts";
 
 /** Parts of a handler that are done once, however often its message is tried again. */
 export interface Step {
@@ -30,7 +30,12 @@ class Asleep extends Error {
   override readonly name = "Asleep";
 }
 
-type Needed = Pick<ResolvedOptions, "consumer" | "clock" | "transactional">;
+/** What of a worker's options counts for its steps. */
+interface StepOptions {
+  consumer: string;
+  clock: Clock;
+  transactional: boolean;
+}
 
 /** The steps of one attempt at a message. */
 export class Steps {
@@ -40,7 +45,7 @@ export class Steps {
   readonly #queue: string;
   readonly #batch: OpenBatch;
   readonly #message: Message;
-  readonly #options: Needed;
+  readonly #options: StepOptions;
   readonly #signal: () => AbortSignal;
   readonly #used = new Set<string>();
   #stored: Promise<Map<string, unknown>> | undefined;
@@ -50,7 +55,7 @@ export class Steps {
     queue: string,
     batch: OpenBatch,
     message: Message,
-    options: Needed,
+    options: StepOptions,
     signal: () => AbortSignal,
   ) {
     this.#pgque = pgque;

@@ -28,7 +28,9 @@ test("workers are killed for half a minute: a step that has returned is never be
     const env = { ...process.env, DATABASE_URL: database.url };
     workers.push(fork(script, [queue.name, ledger], { env, stdio: "ignore" }));
   };
-  onTestFinished(() => void workers.forEach((worker) => worker.kill("SIGKILL")));
+  onTestFinished(() => {
+    for (const worker of workers) worker.kill("SIGKILL");
+  });
   for (let i = 0; i < 3; i += 1) start();
   const sent: string[] = [];
   const end = performance.now() + 30_000;
