@@ -23,15 +23,22 @@ test("a message is shown with where it is for each consumer", async () => {
   expect(none.err).toContain('expected a message 999 in queue "reminders", found none');
 });
 
-test("a message is shown with the steps that its handler has stored", async () => {
+test("a message is shown with what its handler has stored and reported", async () => {
   await client.consumers.purge("reminders", "mail");
   const { id } = await client.send("reminders", { order: 43 });
   const batch = await client.receive("reminders", { consumer: "mail", leaseMs: 1000 });
   await client.runtime.storeStep(batch.id ?? "", id, "charge", '{"receipt": "r-1"}');
+  const report = { id, attempt: 1, kind: "progress" as const, value: "0.5" };
+  await client.runtime.reportProgress("reminders", "mail", [
+    report,
+    { ...report, kind: "log", value: "half\u001b[2Jway" },
+  ]);
   const { out } = await run("message", "show", "reminders", id);
+  expect(out).toMatch(/\nmail +1 +\S+ +progress +0.5\n/);
+  expect(out).toMatch(/\nmail +1 +\S+ +log +half.*way\n/);
   expect(out).toMatch(/\nconsumer +step +stored +result\nmail +charge +\S+ +{"receipt":"r-1"}\n/);
   expect(await json("message", "show", "reminders", id)).toMatchObject([
-    { id, consumer: "mail", steps: [{ step: "charge", result: { receipt: "r-1" } }] },
+    { id, consumer: "mail", steps: [{ step: "charge", result: { receipt: "r-1" } }], progress: [{ value: 0.5 }, {}] },
   ]);
   await batch.ack();
 });

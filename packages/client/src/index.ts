@@ -62,6 +62,7 @@ export type {
   TailOptions,
   FoundMessage,
   MessageState,
+  ReportedProgress,
   StoredStep,
   PeekedMessage,
   PeekOptions,

@@ -123,6 +123,32 @@ export class Runtime {
   }
 
   /**
+   * Keeps what handlers report of messages, for a day: see `messages.progress`. Of a value that is longer than 8000 characters the rest is lost.
+   *
+   * @param reports at most 1000; `value`: JSON of `progress`, a line of `log`
+   * @example
+   * const progress = { id: "42", attempt: 1, kind: "progress" as const, value: "0.5" };
+   * await pgque.runtime.reportProgress(orders, "default", [progress]);
+   */
+  async reportProgress(
+    queue: QueueRef,
+    consumer: string,
+    reports: readonly { id: Id; attempt: number; kind: "progress" | "log"; value: string }[],
+    options: CallOptions = {},
+  ): Promise<void> {
+    refuse("reportProgress", [name("consumer", consumer), ...callProblems(options)]);
+    const named = { queue: queueOf("reportProgress", queue).name, consumer };
+    const args = {
+      ...named,
+      "message_ids bigint[]": list(reports.map((report) => report.id)),
+      "attempts int[]": list(reports.map(({ attempt }) => String(attempt))),
+      "kinds text[]": list(reports.map(({ kind }) => kind)),
+      "reports text[]": list(reports.map(({ value }) => value.replaceAll("\0", "\u{FFFD}").toWellFormed())),
+    };
+    await this.#db.value("report_progress", args, { ...named, signal: options.signal });
+  }
+
+  /**
    * Takes a connection out of the pool, for a transaction say: its errors end nothing, and it can be cut whatever runs on it. Waits for as long as
    * it takes, or until the signal is aborted; then it waits in the pool's queue no more.
    *

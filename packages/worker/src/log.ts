@@ -56,6 +56,14 @@ export function withFields(log: Logger, added: Fields): Logger {
   return adding;
 }
 
+/** A logger that tells `also` of every line above `debug`, too. */
+export function alsoTo(log: Logger, also: (level: string, message: string, fields?: Fields) => void): Logger {
+  return loggerOf((level, message, fields) => {
+    log[level](message, fields);
+    if (level !== "debug") also(level, message, fields);
+  });
+}
+
 function loggerOf(line: (level: (typeof levels)[number], message: string, fields?: Fields) => void): Logger {
   return {
     debug: (message, fields) => line("debug", message, fields),

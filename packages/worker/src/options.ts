@@ -238,6 +238,15 @@ export const workerOptions = {
     absent: "none",
     help: "what runs around each call of the handler",
   },
+  /**
+   * How many lines of `context.log` are kept of each attempt, for `messages.progress` and `pgque message show`: the first, `debug` apart, for a day. 0 to
+   * 1000. Not in a batch. Default: 0.
+   */
+  keptLogLines: {
+    check: integer(0, 1000),
+    default: 0,
+    help: "how many lines of a handler's log are kept of each attempt, for a day",
+  },
   /** Where to say what happens, such as `console`. Default: warnings and errors on standard error. */
   log: {
     check: withMethods<Logger>("a logger with debug, info, warn and error", "debug", "info", "warn", "error"),

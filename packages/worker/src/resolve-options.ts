@@ -4,6 +4,7 @@ import { Attempts } from "./execute/attempts.ts";
 import { Watch } from "./health/watch.ts";
 import { guarded, withFields, type Fields } from "./log.ts";
 import { declarationProblems } from "./schedule/declared.ts";
+import { Reports } from "./steps/reports.ts";
 import { workerOptions, type WorkerOptions } from "./options.ts";
 
 /** Every option with its value, and what all parts say what happens to. */
@@ -15,6 +16,7 @@ export type ResolvedOptions = {
   onFailure?: "block" | "skip";
   watch: Watch;
   attempts: Attempts;
+  reports: Reports;
   /** Told of every failure, before what becomes of the message. Set by the worker itself. */
   onFailed?: (message: Message, error: unknown) => void;
 };
@@ -50,7 +52,7 @@ export function resolveOptions(
   } as ResolvedOptions;
   refuse("new Worker", orderProblems(resolved));
   const log = withFields(guarded(resolved.log), { ...about, consumer: resolved.consumer });
-  return { ...resolved, log, watch: new Watch(log), attempts: new Attempts() };
+  return { ...resolved, log, watch: new Watch(log), attempts: new Attempts(), reports: new Reports() };
 }
 
 function handlerProblems(handler: unknown, { batch }: { batch?: unknown }): string[] {

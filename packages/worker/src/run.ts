@@ -65,6 +65,7 @@ export class Run {
       watch.loop("maintenance", services.keep(queue, options, stopping), stopping),
       watch.loop("scheduling", startScheduler(pgque, queue, options, stopping), stopping),
       options.attempts.keep(pgque, queue, options, stopping),
+      options.reports.keep(pgque, queue, options, over),
       watch.loop("heartbeat", heartbeat.ended, over),
       watch.loop("settling", this.#settler.ended, over),
     ]);

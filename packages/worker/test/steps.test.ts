@@ -146,8 +146,8 @@ test("what is no step is refused in words, and the handler fails with them", asy
   const reasons = Object.fromEntries(dead.map(({ payload, reason }) => [payload, reason?.split("\n")[0]]));
   expect(reasons).toMatchInlineSnapshot(`
     {
-      "bigint": "the result is not JSON: a bigint is not JSON: send it as a string",
-      "large": "expected the result to have at most 262144 bytes as JSON, got: 300002. Keep what is large elsewhere, and make its place the result",
+      "bigint": "the result of a step is not JSON: a bigint is not JSON: send it as a string",
+      "large": "expected the result of a step to have at most 262144 bytes as JSON, got: 300002. Keep what is large elsewhere, and say here where",
       "sleep": "step.sleep: expected milliseconds from 0, got: NaN",
       "twice": "context.step: expected each step to have a name of its own, got 'a' twice",
       "unnamed": "context.step: expected a name of 1 to 200 bytes, got: ''",

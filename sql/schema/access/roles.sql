@@ -21,12 +21,12 @@ create function function_privileges() returns table (function_name text, privile
 language sql
 immutable
 begin atomic
-  select unnest('{version,fingerprint,result,steps,require_queue,create_queue,backoff,wake_channel,run_schedule,schedules,held_locks,option_differences}'::text[]), 'anything'
+  select unnest('{version,fingerprint,result,steps,progress,require_queue,create_queue,backoff,wake_channel,run_schedule,schedules,held_locks,option_differences}'::text[]), 'anything'
   union all
   select unnest('{send,send_batch,send_deduplicated,send_batch_deduplicated,send_<queue>,send_batch_<queue>,insert_event}'::text[]), 'send'
   union all
   select unnest('{
-    receive,receive_messages,next_messages,receive_<queue>,batch_queue,extend,ack,ack_<queue>,ack_by_number,ack_strict,ack_with_results,store_step,forget_steps,nack,snooze,bury,settle,report_started,finish_batch,event_retry,
+    receive,receive_messages,next_messages,receive_<queue>,batch_queue,extend,ack,ack_<queue>,ack_by_number,ack_strict,ack_with_results,store_step,forget_steps,report_progress,nack,snooze,bury,settle,report_started,finish_batch,event_retry,
     cancel,cancel_by_key,subscribe,unsubscribe,seek,register_consumer,unregister_consumer,
     subscribe_subconsumer,receive_coop,touch_subconsumer,unsubscribe_subconsumer,
     heartbeat,hold_session,raise_idle_flag,lower_idle_flag,has_open_senders,maintain,deliver_due,maintain_shared,maintain_queue,queues_to_maintain,next_due_at,max_retries,skipped_messages,schedule

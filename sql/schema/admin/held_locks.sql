@@ -9,7 +9,7 @@ stable
 set search_path from current
 begin atomic
   select lock_key(p.purpose, 0), p.purpose, null::text, null::text
-    from unnest('{registry,delayed,heartbeat,dedupe,result,step,schedule}'::text[]) as p(purpose)
+    from unnest('{registry,delayed,heartbeat,dedupe,result,step,progress,schedule}'::text[]) as p(purpose)
    where may_view(caller)
   union all
   select lock_key(p.purpose, q.id), p.purpose, q.name, null
@@ -24,7 +24,7 @@ begin atomic
 end;
 
 -- The locks of ours that somebody has held for longer than a while, those that are held for longest first, a hundred at most.
---   purpose    cursor: of that consumer. maintain, subscribe, idle, cancel: of that queue. registry, delayed, heartbeat, dedupe, result, step, schedule: of all queues
+--   purpose    cursor: of that consumer. maintain, subscribe, idle, cancel: of that queue. registry, delayed, heartbeat, dedupe, result, step, progress, schedule: of all queues
 --   pid        the process that pg_terminate_backend ends; null: prepared_transaction holds it
 --   since      at the latest. Postgres does not say when a lock was taken, but when its transaction began; for a session that is idle and holds
 --              it nevertheless, since when it is; and whoever waits for a lock waits since it was held. Of other roles' sessions an owner of the

@@ -13,7 +13,7 @@ as $$
 declare
   of_queue int;
 begin
-  perform pg_advisory_xact_lock(lock_key(purpose, 0)) from unnest('{registry,heartbeat,dedupe,result,step,delayed}'::text[]) as purpose;
+  perform pg_advisory_xact_lock(lock_key(purpose, 0)) from unnest('{registry,heartbeat,dedupe,result,step,progress,delayed}'::text[]) as purpose;
   for of_queue in select q.id from queue q order by q.id loop
     perform pg_advisory_xact_lock(lock_key('maintain', of_queue));
     execute format(qualified('lock table only {schema}.batch_%s in access exclusive mode'), of_queue);
@@ -22,7 +22,7 @@ begin
   end loop;
   lock table delayed_soon_0, delayed_soon_0_log, delayed_soon_1, delayed_soon_1_log,
              delayed_later_0, delayed_later_0_log, delayed_later_1, delayed_later_1_log,
-             cancelled_delayed_soon_0, cancelled_delayed_soon_1, cancelled_delayed_later_0, cancelled_delayed_later_1, dedupe, result, step, heartbeat in access exclusive mode;
+             cancelled_delayed_soon_0, cancelled_delayed_soon_1, cancelled_delayed_later_0, cancelled_delayed_later_1, dedupe, result, step, progress, heartbeat in access exclusive mode;
   return true;
 exception
   when lock_not_available then

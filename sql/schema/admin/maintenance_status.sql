@@ -36,7 +36,7 @@ begin
       union all
       select max(pointer_moved_at(pg_sequence_last_value(p.pointer)))
         from (
-          select unnest('{heartbeat_pointer,dedupe_pointer,result_pointer,step_pointer,delayed_soon_pointer,delayed_later_pointer}'::regclass[])
+          select unnest('{heartbeat_pointer,dedupe_pointer,result_pointer,step_pointer,progress_pointer,delayed_soon_pointer,delayed_later_pointer}'::regclass[])
           union all
           select relation(format('segment_pointer_%s', q.id)) from queue q
         ) p(pointer)

@@ -249,7 +249,7 @@ begin
 end
 $$;
 
--- Puts what has not run out, of dedupe keys, results or steps, into one table: the pointer says nothing any more.
+-- Puts what has not run out, of dedupe keys, results, steps or progress, into one table: the pointer says nothing any more.
 create function repair_expiring(kind text) returns void
 language plpgsql
 volatile
@@ -298,7 +298,7 @@ begin
           raise_sequence(pg_get_serial_sequence('consumer', 'id'), (select max(c.id) from consumer c)),
           raise_sequence(pg_get_serial_sequence('dead_letter', 'id'), (select max(d.id) from dead_letter d));
   perform repair_delayed('soon'), repair_delayed('later');
-  perform repair_expiring('dedupe'), repair_expiring('result'), repair_expiring('step');
+  perform repair_expiring('dedupe'), repair_expiring('result'), repair_expiring('step'), repair_expiring('progress');
   truncate heartbeat;
   if pointer_segment(pg_sequence_last_value('heartbeat_pointer')) <= 2 is not true then
     perform setval('heartbeat_pointer', pointer_to(0));

@@ -23,7 +23,7 @@ language sql
 immutable
 return interval '250 ms';
 
--- What is no queue's: truncates what has run out of heartbeats, dedupe keys, results, steps and runs, and compacts the stores of delayed messages. Returns
+-- What is no queue's: truncates what has run out of heartbeats, dedupe keys, results, steps, progress and runs, and compacts the stores of delayed messages. Returns
 -- the number of things done. What is truncated is locked until the transaction ends, so it does one thing at a time.
 create function maintain_shared() returns int
 language plpgsql
@@ -35,7 +35,7 @@ declare
   done int;
 begin
   perform require_read_committed('maintain_shared'), require_same_cluster();
-  done := rotate_heartbeats() + rotate_expiring('dedupe') + rotate_expiring('result') + rotate_expiring('step') + rotate_scheduled_runs();
+  done := rotate_heartbeats() + rotate_expiring('dedupe') + rotate_expiring('result') + rotate_expiring('step') + rotate_expiring('progress') + rotate_scheduled_runs();
   return case when done > 0 then done else compact_delayed() end;
 end
 $$;

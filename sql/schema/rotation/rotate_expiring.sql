@@ -1,8 +1,8 @@
--- Tables of rows that run out, of which three take turns: those of dedupe keys, of results and of steps. The pointer names the current one, which takes inserts. When
+-- Tables of rows that run out, of which three take turns: those of dedupe keys, of results, of steps and of progress. The pointer names the current one, which takes inserts. When
 -- half of the rows in the one before it have run out, the others are copied into the current one and the pointer moves on; so the third is nobody's concern
 -- and is truncated. A row that counts for long keeps no others that way, and each is written about once more for every one that has run out.
 
--- Moves the pointer on, or truncates the table that is nobody's concern. kind: dedupe, result or step. Returns the number of things done.
+-- Moves the pointer on, or truncates the table that is nobody's concern. kind: dedupe, result, step or progress. Returns the number of things done.
 create function rotate_expiring(kind text) returns int
 language plpgsql
 volatile

@@ -1,4 +1,4 @@
-import type { Cancellation, FoundMessage, Messages, StoredStep } from "@pgque/client";
+import type { Cancellation, FoundMessage, ReportedProgress, StoredStep } from "@pgque/client";
 import { InvalidArgumentError } from "commander";
 import { clientCommand, commandGroup, type Flags } from "../command.ts";
 import { flag, given, id } from "../options.ts";
@@ -31,21 +31,31 @@ const stepColumns: Column<StoredStep & { consumer: string }>[] = [
   { head: "result", cell: ({ result: of }) => (of === undefined ? null : json(of, 0)) },
 ];
 
-/** What handlers have stored on their way, by consumer. */
-async function stepsOf(
-  messages: Messages,
-  queue: string,
-  wanted: string,
+const progressColumns: Column<ReportedProgress & { consumer: string }>[] = [
+  { head: "consumer", cell: ({ consumer }) => consumer },
+  { head: "attempt", cell: ({ attempt }) => attempt, align: "right" },
+  { head: "reported", cell: ({ reportedAt }) => showTime(reportedAt) },
+  { head: "", cell: ({ kind }) => kind },
+  { head: "report", cell: ({ kind, value }) => (kind === "log" ? String(value) : json(value, 0)) },
+];
+
+/** What is known of each consumer's handlers. */
+async function byConsumer<Known>(
   found: readonly FoundMessage[],
-): Promise<Record<string, StoredStep[]>> {
+  ask: (consumer: string) => Promise<Known[]>,
+): Promise<Record<string, Known[]>> {
   const consumers = new Set(found.map(({ consumer }) => consumer).filter((consumer) => consumer !== null));
-  const all = Array.from(consumers, async (consumer) => [consumer, await messages.steps(queue, wanted, { consumer })]);
-  return Object.fromEntries(await Promise.all(all));
+  return Object.fromEntries(
+    await Promise.all(Array.from(consumers, async (consumer) => [consumer, await ask(consumer)] as const)),
+  );
 }
+
+const rowsOf = <Known>(known: Record<string, Known[]>): (Known & { consumer: string })[] =>
+  Object.entries(known).flatMap(([consumer, all]) => all.map((one) => ({ consumer, ...one })));
 
 const show = clientCommand("show <queue>", "viewer", {
   description:
-    "Show one message: where it is for each consumer, the steps of its handlers, its headers and its payload.",
+    "Show one message: where it is for each consumer, what its handlers have stored and reported, its headers and its payload.",
   help: `
 It reads everything that the queue keeps, unless the queue was created with --allow-cancel on. Nothing is received or changed.
 
@@ -60,15 +70,22 @@ Examples:
       throw new Error(
         `expected a message ${wanted} in queue ${JSON.stringify(queue)}, found none: it was never sent, or is settled by all and its segment truncated`,
       );
-    const steps = await stepsOf(messages, queue, wanted, found);
-    if (flags.json) return printLine(json(found.map((one) => ({ ...one, steps: steps[one.consumer ?? ""] ?? [] }))));
+    const steps = await byConsumer(found, (consumer) => messages.steps(queue, wanted, { consumer }));
+    const progress = await byConsumer(found, (consumer) => messages.progress(queue, wanted, { consumer }));
+    if (flags.json) {
+      const of = ({ consumer }: FoundMessage) => ({
+        steps: steps[consumer ?? ""] ?? [],
+        progress: progress[consumer ?? ""] ?? [],
+      });
+      return printLine(json(found.map((one) => ({ ...one, ...of(one) }))));
+    }
     const { facts } = await import("../output/table.ts");
     const { type, createdAt, expiresAt, priority, key, headers, payload } = first;
     const known = { message: wanted, type, sent: showTime(createdAt), expires: showTime(expiresAt), priority, key };
     await printLine(facts({ ...known, headers: json(headers, 0) }));
     await printList(flags, places, found, "");
-    const stored = Object.entries(steps).flatMap(([consumer, all]) => all.map((one) => ({ consumer, ...one })));
-    if (stored.length > 0) await printList(flags, stepColumns, stored, "");
+    if (rowsOf(steps).length > 0) await printList(flags, stepColumns, rowsOf(steps), "");
+    if (rowsOf(progress).length > 0) await printList(flags, progressColumns, rowsOf(progress), "");
     await printLine(json(payload));
   },
 });

@@ -82,6 +82,15 @@ export interface StoredStep {
   storedAt: Date;
 }
 
+/** What a handler has reported of a message. */
+export interface ReportedProgress {
+  attempt: number;
+  /** `progress`: the value is what the handler gave last. `log`: it is a line. */
+  kind: "progress" | "log";
+  value: unknown;
+  reportedAt: Date;
+}
+
 /** What is known of a message for one consumer. What does not belong to its state is null. */
 export interface FoundMessage extends Omit<PeekedMessage, "position" | "attempt"> {
   state: MessageState;

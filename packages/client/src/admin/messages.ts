@@ -13,6 +13,7 @@ import {
   type FoundMessage,
   type PeekedMessage,
   type PeekOptions,
+  type ReportedProgress,
   type StoredStep,
 } from "./message-options.ts";
 
@@ -64,6 +65,21 @@ export class Messages {
   async find(queue: QueueRef, id: Id, options: CallOptions = {}): Promise<FoundMessage[]> {
     refuse("messages.find", [idCheck("id", id), ...callProblems(options)]);
     return queries.findMessage(this.#db, queueOf("messages.find", queue).name, String(id), options.signal);
+  }
+
+  /**
+   * What the handlers of a message have reported in the last day, the oldest first: lines of their logs, and of each attempt the latest `context.progress`.
+   *
+   * @param id as `send` returned it
+   * @param options `consumer`: whose handlers. Default: `default`
+   * @example
+   * const { id } = await pgque.send(orders, { orderId: 42 });
+   * for (const { kind, value } of await pgque.messages.progress(orders, id)) console.log(kind, value);
+   */
+  async progress(queue: QueueRef, id: Id, options: ResultOptions = {}): Promise<ReportedProgress[]> {
+    refuse("messages.progress", [idCheck("id", id), ...callProblems(options, resultOptions)]);
+    const { consumer = defaultConsumer, signal } = options;
+    return queries.progress(this.#db, queueOf("messages.progress", queue).name, String(id), consumer, signal);
   }
 
   /**

@@ -6,6 +6,7 @@ import { pathOf } from "../payload/validate.ts";
 /** Also SQL's. */
 const resultBytesMax = 1_048_576;
 const stepBytesMax = 262_144;
+const progressBytesMax = 8000;
 
 /**
  * A result as it is kept; null: undefined, no result.
@@ -13,34 +14,39 @@ const stepBytesMax = 262_144;
  * @throws PgqueError PAYLOAD_NOT_JSON, INVALID_ARGUMENT when it is larger than a mebibyte
  */
 export function resultJson(result: unknown): string | null {
-  return boundedJson(result, resultBytesMax);
+  return boundedJson("result", result, resultBytesMax);
 }
 
 /** The same of a step, whose result has 256 KiB at most. */
 export function stepJson(result: unknown): string | null {
-  return boundedJson(result, stepBytesMax);
+  return boundedJson("result of a step", result, stepBytesMax);
 }
 
-function boundedJson(result: unknown, bytesMax: number): string | null {
+/** The same of progress, of 8000 bytes at most; nothing is null. */
+export function progressJson(value: unknown): string {
+  return boundedJson("progress", value ?? null, progressBytesMax) as string;
+}
+
+function boundedJson(what: string, result: unknown, bytesMax: number): string | null {
   if (result === undefined) return null;
-  const json = jsonOf(result);
+  const json = jsonOf(what, result);
   const bytes = Buffer.byteLength(json);
   if (bytes <= bytesMax) return json;
   throw new PgqueError(
     "INVALID_ARGUMENT",
-    `expected the result to have at most ${bytesMax} bytes as JSON, got: ${bytes}`,
+    `expected the ${what} to have at most ${bytesMax} bytes as JSON, got: ${bytes}`,
     {
-      hint: "Keep what is large elsewhere, and make its place the result",
+      hint: "Keep what is large elsewhere, and say here where",
     },
   );
 }
 
-function jsonOf(result: unknown): string {
+function jsonOf(what: string, result: unknown): string {
   try {
     return toJson(result);
   } catch (error) {
     const path = error instanceof NotJson ? pathOf(error.path) : "";
-    throw new PgqueError("PAYLOAD_NOT_JSON", `the result is not JSON: ${path && `${path}: `}${errorMessage(error)}`, {
+    throw new PgqueError("PAYLOAD_NOT_JSON", `the ${what} is not JSON: ${path && `${path}: `}${errorMessage(error)}`, {
       cause: error,
     });
   }

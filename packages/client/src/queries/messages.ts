@@ -2,6 +2,7 @@ import type {
   TailPage,
   TailOptions,
   FoundMessage,
+  ReportedProgress,
   StoredStep,
   MessageState,
   PeekedMessage,
@@ -9,6 +10,7 @@ import type {
 } from "../admin/message-options.ts";
 import type { Connection } from "../connection/connection.ts";
 import { headers, listed, number, orNull, payload, readRow, select, text, time } from "./columns.ts";
+import { jsonOrText } from "./values.ts";
 
 const columns = {
   consumer: orNull(text("consumer")),
@@ -55,6 +57,25 @@ export async function tail(db: Connection, queue: string, options: TailOptions):
     messages: rows.filter((row) => row["id"] !== null).map((row) => readRow(peekedColumns, row)),
     position: String(rows[0]?.["next"]),
   };
+}
+
+const progressColumns = {
+  attempt: number("attempt"),
+  kind: text<ReportedProgress["kind"]>("kind"),
+  value: text("value"),
+  reportedAt: time("reported_at"),
+};
+
+export async function progress(
+  db: Connection,
+  queue: string,
+  id: string,
+  consumer: string,
+  signal?: AbortSignal,
+): Promise<ReportedProgress[]> {
+  const from = (s: string): string => `${s}.progress($1, $2::text::bigint, $3)`;
+  const rows = await select(db, progressColumns, from, [queue, id, consumer], { queue, consumer, signal });
+  return rows.map((row) => ({ ...row, value: row.kind === "log" ? row.value : jsonOrText(row.value) }));
 }
 
 const stepColumns = { step: text("name"), result: orNull(text("result")), storedAt: time("stored_at") };

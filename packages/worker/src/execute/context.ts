@@ -3,7 +3,8 @@ import { PgqueError, type Message, type Pgque } from "@pgque/client";
 import type { PoolClient } from "pg";
 import type { HandlerContext } from "./handler.ts";
 import type { OpenBatch } from "../settle/open-batch.ts";
-import { withFields, type Logger } from "../log.ts";
+import { progressJson } from "@pgque/client/options";
+import { alsoTo, lineOf, withFields, type Logger } from "../log.ts";
 import type { ResolvedOptions } from "../resolve-options.ts";
 import { Steps, type Step } from "../steps/steps.ts";
 
@@ -20,6 +21,7 @@ export class RunContext implements HandlerContext {
   steps: Steps | undefined;
   readonly #queue: string;
   readonly #options: ResolvedOptions;
+  #keptLines = 0;
   #aborter: AbortController | undefined;
   #aborted: Error | undefined;
 
@@ -54,19 +56,29 @@ export class RunContext implements HandlerContext {
   }
 
   get step(): Step {
-    if (this.#message === undefined)
-      throw new PgqueError(
-        "INVALID_OPTION",
-        "expected a handler of single messages for `context.step`, this one has batches",
-      );
+    const message = this.#single("step");
     const signal = (): AbortSignal => this.signal;
-    this.steps ??= new Steps(this.#pgque, this.#queue, this.#batch, this.#message, this.#options, signal);
+    this.steps ??= new Steps(this.#pgque, this.#queue, this.#batch, message, this.#options, signal);
     return this.steps.step;
   }
 
   get log(): Logger {
-    const { id, attempt } = this.#message ?? {};
-    return withFields(this.#log, id === undefined ? { batch: this.#batch.id } : { message: id, attempt });
+    const message = this.#message;
+    if (message === undefined) return withFields(this.#log, { batch: this.#batch.id });
+    const { id, attempt } = message;
+    const log = withFields(this.#log, { message: id, attempt });
+    const { keptLogLines, reports } = this.#options;
+    if (keptLogLines === 0) return log;
+    return alsoTo(log, (level, text, fields) => {
+      this.#keptLines += 1;
+      if (this.#keptLines <= keptLogLines) reports.line(message, lineOf(level, text, fields));
+    });
+  }
+
+  /** A function that may be taken off the context. */
+  get progress(): HandlerContext["progress"] {
+    const message = this.#single("progress");
+    return (value) => this.#options.reports.progress(message, progressJson(value));
   }
 
   get tx(): PoolClient {
@@ -86,6 +98,13 @@ export class RunContext implements HandlerContext {
     const isHeld = await this.#pgque.extend(this.#batch.id, leaseMs);
     if (isHeld) this.#batch.lease.prolong(askedAtMs + leaseMs);
     return isHeld;
+  }
+
+  /** What is asked for is of one message. */
+  #single(what: string): Message {
+    if (this.#message !== undefined) return this.#message;
+    const expected = `expected a handler of single messages for \`context.${what}\`, this one has batches`;
+    throw new PgqueError("INVALID_OPTION", expected);
   }
 
   abort(reason: Error): void {

@@ -34,6 +34,13 @@ export interface BatchContext {
 export interface HandlerContext extends BatchContext {
   /** 1 the first time the message is delivered. */
   readonly attempt: number;
+  /**
+   * Says how far the handler has come: a value of JSON, of 8000 characters at most, that `messages.progress`, `pgque message show` and the dashboard show. The
+   * latest is written about once a second. It is kept for a day, and nothing depends on it.
+   *
+   * @throws PgqueError PAYLOAD_NOT_JSON, INVALID_ARGUMENT
+   */
+  readonly progress: (value: unknown) => void;
   /** Does parts of the handler once, however often the message is tried again. */
   readonly step: Step;
   /** Whether there is none after this one: what fails now is a dead letter, unless somebody has changed `maxRetries` just now. */
