@@ -6,10 +6,12 @@ import { icon, script, style } from "./pages/assets.ts";
 import { deadLettersMax, deadLettersPage } from "./pages/dead-letters-page.ts";
 import { overviewPage } from "./pages/overview-page.ts";
 import { queuePage } from "./pages/queue-page.ts";
-import { OverviewFeed } from "./reading/overview.ts";
+import { Feed } from "./reading/feed.ts";
+import { readOverview } from "./reading/overview.ts";
 import { readQueue } from "./reading/queue-details.ts";
 import { judge } from "./reading/verdict.ts";
 import { addActions } from "./serve/action-routes.ts";
+import { addLookups } from "./serve/lookup-routes.ts";
 import { failed, failedBy, headers } from "./serve/failed.ts";
 
 /** Whether somebody may look: true or false, or the answer that they get, a redirect to a login for one. */
@@ -43,7 +45,7 @@ export function createDashboard(pgque: Pgque, options: DashboardOptions): Dashbo
   refuseWrong(options);
   const operator = options.operator && new Operator(options.operator);
   const operates = async (request: Request): Promise<boolean> => (await operator?.who(request)) !== undefined;
-  const feed = new OverviewFeed(pgque, refreshMs);
+  const feed = new Feed(() => readOverview(pgque), refreshMs);
   const app = new Hono({ getPath: (request) => pathWithin(basePath, request) || "/" });
   app.use(async (context, next) => {
     const answer = await authorize(context.req.raw);
@@ -73,6 +75,7 @@ export function createDashboard(pgque: Pgque, options: DashboardOptions): Dashbo
     const [letters, isOperator] = await Promise.all([pgque.deadLetters.list(queue, page), operates(context.req.raw)]);
     return context.html(deadLettersPage(queue, letters, { isFirst: !before, isOperator }));
   });
+  addLookups(app, { pgque, feed, operates, refreshMs });
   addActions(app, pgque, operator);
   app.get("/api/overview.json", async (context) => {
     const overview = await feed.read();

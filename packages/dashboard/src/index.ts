@@ -4,4 +4,5 @@ export { basicAuth, hashPassword } from "./serve/password.ts";
 export { serveDashboard, type ServeOptions, type Served } from "./serve/serve.ts";
 export type { Advice, Verdict } from "./reading/verdict.ts";
 export type { Overview, Part } from "./reading/overview.ts";
+export type { Horizon } from "./reading/horizon.ts";
 export type { QueueDetails } from "./reading/queue-details.ts";

@@ -25,6 +25,10 @@ beforeAll(async () => {
     "orders",
     Array.from({ length: 250 }, (_, id) => ({ id })),
   );
+  await pgque.schedules.set(`nightly <b>`, "orders", "30 2 * * *", { kind: "x".repeat(300) });
+  const holder = await database.connect();
+  await holder.query("begin isolation level repeatable read");
+  await holder.query(`select 'what it did last'`);
   await pgque.queues.pause("mails");
   const { id, messages } = await pgque.receive("orders", { max: 5 });
   const dead = messages.map((message) => message.id);
@@ -83,6 +87,10 @@ const views = (["light", "dark"] as const).flatMap((colorScheme) =>
       "",
       "queue?name=orders",
       "dead-letters?queue=orders",
+      "message?queue=orders&id=1",
+      "consumers",
+      "schedules",
+      "horizon",
       "action?do=purge-queue&queue=orders",
       "action?do=move-consumer&queue=orders&consumer=default",
     ].map((path) => ({ colorScheme, width, path })),
@@ -182,6 +190,20 @@ test("without JavaScript an operator chooses dead letters by their boxes, and se
   await page.getByRole("button", { name: "Send again" }).click();
   expect(await page.getByRole("status").textContent()).toBe("Sent again 2 dead letters.");
   expect(await pgque.deadLetters.list("letters")).toHaveLength(1);
+});
+
+test("without JavaScript a message is found by its id, and the schedule of another is run", async () => {
+  const { page } = await open("queue?name=orders", { javaScriptEnabled: false });
+  await page.getByLabel("Message:").fill("1");
+  await page.getByRole("button", { name: "Show" }).click();
+  expect(await page.locator("h1").textContent()).toBe("Message 1 of orders");
+  expect(await page.locator("tbody").textContent()).toContain("dead");
+  await page.getByRole("link", { name: "Schedules" }).click();
+  await page.getByRole("link", { name: "Run now" }).click();
+  await page.getByRole("button", { name: "Run now" }).click();
+  expect(await page.getByRole("status").textContent()).toMatch(/^Sent message \d+\.$/);
+  await page.getByRole("link", { name: "Back" }).click();
+  expect(await page.locator("h1").textContent()).toBe("Schedules");
 });
 
 test("a page of another site cannot have the browser send a confirmation", async () => {

@@ -44,6 +44,20 @@ export class WrongRequest extends Error {
   override readonly name = "WrongRequest";
 }
 
+/** Browsers change line ends in the fields of forms, and names may have any: in JSON they come back as they are. */
+export function packed(fields: Fields): string {
+  return sanitize(JSON.stringify(fields));
+}
+
+/** @throws WrongRequest */
+export function unpacked(text: string): Map<string, unknown> {
+  try {
+    return new Map(Object.entries(Object(JSON.parse(text)) as object));
+  } catch {
+    throw new WrongRequest("expected the fields of a form, found another text");
+  }
+}
+
 /** A field that the action needs. */
 export function field(fields: Fields, name: string): string {
   const value = fields[name];

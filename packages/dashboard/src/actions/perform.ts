@@ -1,13 +1,17 @@
 import type { Pgque } from "@pgque/client";
-import { redact, sanitize } from "@pgque/client/redact";
-import { type Action, type Fields, type Outcome, WrongRequest } from "./action.ts";
+import { redact } from "@pgque/client/redact";
+import { type Action, type Fields, type Outcome, unpacked, WrongRequest } from "./action.ts";
 import { consumerActions } from "./consumers.ts";
 import { deadLetterActions } from "./dead-letters.ts";
 import type { AuditEntry, OperatorOptions } from "./operator.ts";
+import { messageActions } from "./messages.ts";
 import { queueActions } from "./queues.ts";
+import { scheduleActions } from "./schedules.ts";
 import { foreignOrigin, Tokens } from "./token.ts";
 
-const actions = new Map<string, Action>(Object.entries({ ...queueActions, ...consumerActions, ...deadLetterActions }));
+const actions = new Map<string, Action>(
+  Object.entries({ ...queueActions, ...consumerActions, ...deadLetterActions, ...messageActions, ...scheduleActions }),
+);
 
 /** An action that somebody asks for, and what it is about. */
 export interface Asked {
@@ -32,19 +36,6 @@ export function askedFor(params: URLSearchParams): Asked {
     else if (key === spec) throw new WrongRequest(`expected the field ${key}, found none`);
   }
   return { name, action, fields };
-}
-
-/** Browsers change line ends in the fields of forms, and names may have any: in JSON they come back as they are. */
-export function packed(fields: Fields): string {
-  return sanitize(JSON.stringify(fields));
-}
-
-function unpacked(text: string): Map<string, unknown> {
-  try {
-    return new Map(Object.entries(Object(JSON.parse(text)) as object));
-  } catch {
-    throw new WrongRequest("expected the fields of a form, found another text");
-  }
 }
 
 /** A confirmation of what an operator asked for. */

@@ -1,7 +1,7 @@
 import { sanitize } from "@pgque/client/redact";
 import { html } from "hono/html";
-import type { Action, Fields, Outcome } from "../actions/action.ts";
-import { type Asked, type Confirmation, packed } from "../actions/perform.ts";
+import { type Action, type Fields, type Outcome, packed } from "../actions/action.ts";
+import type { Asked, Confirmation } from "../actions/perform.ts";
 import { layout, type Markup, name } from "./layout.ts";
 
 type Choice = NonNullable<Action["choice"]>;
@@ -79,11 +79,17 @@ function hidden({ name: action, fields }: Pick<Asked, "name" | "fields">, token?
   return html`${Object.entries(inputs).map(([key, value]) => html`<input type="hidden" name="${key}" value="${value}" />`)}`;
 }
 
-function back({ queue, before }: Fields, text: string): Markup {
-  if (queue === undefined) return html`<a href="./">${text}</a>`;
-  const query = encodeURIComponent(queue);
-  // dead letters are chosen on their own page
-  return html`<a href="${before === undefined ? `queue?name=${query}` : `dead-letters?queue=${query}`}">${text}</a>`;
+function back(fields: Fields, text: string): Markup {
+  return html`<a href="${pageOf(fields)}">${text}</a>`;
+}
+
+/** Where an action was chosen. */
+function pageOf({ queue, consumer, id, schedule, ids, reason, all }: Fields): string {
+  if (schedule !== undefined) return "schedules";
+  if (queue === undefined) return "./";
+  if (id !== undefined) return `message?${new URLSearchParams({ queue, id }).toString()}`;
+  const isOfLetters = consumer === undefined && (ids ?? reason ?? all) !== undefined;
+  return `${isOfLetters ? "dead-letters?queue" : "queue?name"}=${encodeURIComponent(queue)}`;
 }
 
 /** A link to the confirmation of an action. */

@@ -19,7 +19,10 @@ export const style = `
 body { margin: 0 auto; max-width: 90rem; padding: 0 1rem 3rem; font: 1rem/1.5 system-ui, sans-serif; color: var(--ink); background: var(--paper); }
 header { display: flex; flex-wrap: wrap; gap: 0 2rem; justify-content: space-between; align-items: baseline; border-bottom: 1px solid var(--line); padding: .75rem 0; }
 header p { margin: 0; color: var(--muted); }
-header nav a { font-weight: 700; text-decoration: none; }
+header nav { display: flex; flex-wrap: wrap; gap: 0 1rem; }
+header nav a { text-decoration: none; }
+header nav a:first-child { font-weight: 700; }
+h3 { font-size: 1rem; margin: 1rem 0 0; }
 a { color: var(--link); }
 :focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
 h1 { font-size: 1.4rem; line-height: 1.35; overflow-wrap: anywhere; }

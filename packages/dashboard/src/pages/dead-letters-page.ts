@@ -1,10 +1,9 @@
 import type { DeadLetter } from "@pgque/client";
-import { sanitize, sanitizeLines } from "@pgque/client/redact";
+import { sanitize } from "@pgque/client/redact";
 import { html } from "hono/html";
-import type { Fields } from "../actions/action.ts";
-import { packed } from "../actions/perform.ts";
+import { type Fields, packed } from "../actions/action.ts";
 import { actionLink } from "./action-page.ts";
-import { layout, type Markup, name, queueLink, table, time } from "./layout.ts";
+import { jsonText, layout, type Markup, messageLink, name, queueLink, table, time } from "./layout.ts";
 
 /** So many are on a page. */
 export const deadLettersMax = 100;
@@ -51,14 +50,14 @@ function lettersOf(queue: string, letters: readonly DeadLetter[], isOperator: bo
       [...(isOperator ? ["Choose"] : []), "Message", "Consumer", "Died", "Attempt", "Reason", "Payload"],
       letters.map((letter) => [
         ...(isOperator ? [checkbox(letter.id)] : []),
-        html`<code>${letter.messageId}</code>`,
+        messageLink(queue, letter.messageId),
         name(letter.consumer),
         time(letter.diedAt),
         letter.attempt,
         letter.reason === null ? html`<span class="none">none</span>` : name(letter.reason.slice(0, payloadCharsMax)),
         html`<details>
           <summary>${name(letter.type || "payload")}</summary>
-          <pre>${payloadText(letter)}</pre>
+          <pre>${jsonText({ headers: letter.headers, payload: letter.payload }, payloadCharsMax)}</pre>
         </details>`,
       ]),
     )}
@@ -109,9 +108,4 @@ export function likeness(reason: string | null): string {
   if (reason === null) return "no reason";
   const [line = ""] = reason.split("\n", 1);
   return sanitize(line.slice(0, 200).replaceAll(uuid, "…").replaceAll(/\d+/g, "…"));
-}
-
-function payloadText({ payload, headers }: DeadLetter): string {
-  const text = sanitizeLines(JSON.stringify({ headers, payload }, null, 2));
-  return text.length > payloadCharsMax ? `${text.slice(0, payloadCharsMax)}… (${text.length} characters in all)` : text;
 }

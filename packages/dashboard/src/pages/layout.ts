@@ -1,5 +1,6 @@
-import { sanitize } from "@pgque/client/redact";
+import { sanitize, sanitizeLines } from "@pgque/client/redact";
 import { html } from "hono/html";
+import type { Part } from "../reading/overview.ts";
 
 /** Markup whose texts are escaped. */
 export type Markup = ReturnType<typeof html>;
@@ -27,7 +28,10 @@ export function layout({ title, body, at, refreshMs }: Page): Markup {
       </head>
       <body>
         <header>
-          <nav aria-label="Pages"><a href="./">Pgque</a></nav>
+          <nav aria-label="Pages">
+            <a href="./">Pgque</a> <a href="consumers">Consumers</a> <a href="schedules">Schedules</a>
+            <a href="horizon">Horizon</a>
+          </nav>
           ${at === undefined ? "" : html`<p class="read" id="read">As of ${time(at)} · <a href="">Refresh</a></p>`}
         </header>
         <main id="main" ${refreshMs === undefined ? "" : html`data-refresh-ms="${refreshMs}"`}>${body}</main>
@@ -59,6 +63,30 @@ export function name(text: string): Markup {
 /** A link to the page of a queue. */
 export function queueLink(queue: string): Markup {
   return html`<a href="queue?name=${encodeURIComponent(queue)}">${name(queue)}</a>`;
+}
+
+/** A link to the page of a message. */
+export function messageLink(queue: string, id: string): Markup {
+  return html`<a href="message?${new URLSearchParams({ queue, id }).toString()}"><code>${id}</code></a>`;
+}
+
+/** One line of a list of facts. */
+export function fact(term: string, value: Markup | string): Markup {
+  return html`<div>
+    <dt>${term}</dt>
+    <dd>${value}</dd>
+  </div>`;
+}
+
+/** Headers and a payload, of which so many characters are shown. */
+export function jsonText(value: unknown, charsMax: number): string {
+  const text = sanitizeLines(JSON.stringify(value, null, 2) ?? "");
+  return text.length > charsMax ? `${text.slice(0, charsMax)}… (${text.length} characters in all)` : text;
+}
+
+/** Something that was read, or why it could not be. */
+export function shown<Value>(part: Part<Value>, render: (value: Value) => Markup): Markup {
+  return part.ok ? render(part.value) : html`<p class="failure">This cannot be read: ${sanitize(part.error)}</p>`;
 }
 
 /** A table. On a narrow screen it scrolls by itself. */

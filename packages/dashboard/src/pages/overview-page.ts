@@ -3,9 +3,9 @@ import { holderName } from "@pgque/client/horizon";
 import { sanitize } from "@pgque/client/redact";
 import { html } from "hono/html";
 import { duration, rate } from "../reading/duration.ts";
-import type { Overview, Part } from "../reading/overview.ts";
+import type { Overview } from "../reading/overview.ts";
 import type { Advice, Verdict } from "../reading/verdict.ts";
-import { layout, type Markup, name, queueLink, table, time } from "./layout.ts";
+import { layout, type Markup, name, queueLink, shown, table, time } from "./layout.ts";
 
 /** The first page: whether the queues work, which does not, since when, who holds the horizon, and what to do. */
 export function overviewPage(overview: Overview, verdict: Verdict, refreshMs: number): Markup {
@@ -55,10 +55,6 @@ function advice({ severity, text, since, what, command, queue }: Advice): Markup
     ${sanitize(what)}${command === null ? "." : html`: <code>${name(command)}</code>`}
     ${queue === null ? "" : html` ${queueLink(queue)}`}
   </li>`;
-}
-
-function shown<Value>(part: Part<Value>, render: (value: Value) => Markup): Markup {
-  return part.ok ? render(part.value) : html`<p class="failure">This cannot be read: ${sanitize(part.error)}</p>`;
 }
 
 function queueTable(queues: QueueStatus[], consumers: ConsumerStatus[]): Markup {

@@ -3,7 +3,8 @@ import { html } from "hono/html";
 import { actionLink } from "./action-page.ts";
 import { bytes, duration, rate } from "../reading/duration.ts";
 import type { QueueDetails } from "../reading/queue-details.ts";
-import { layout, type Markup, name, table, time } from "./layout.ts";
+import { packed } from "../actions/action.ts";
+import { fact, layout, type Markup, name, table, time } from "./layout.ts";
 
 /** A queue: how far each consumer is, and what keeps its space. */
 export function queuePage(details: QueueDetails, refreshMs: number, isOperator: boolean): Markup {
@@ -16,6 +17,15 @@ export function queuePage(details: QueueDetails, refreshMs: number, isOperator: 
       ${fact("Dead letters", html`<a href="dead-letters?queue=${encodeURIComponent(queue.name)}">${queue.deadLetters.toLocaleString("en")}</a>`)}
       ${fact("On disk, without indexes", bytes(queue.bytes))} ${fact("Rotated", time(queue.rotatedAt))}
     </dl>
+    <form action="message">
+      <input type="hidden" name="fields" value="${packed({ queue: queue.name })}" />
+      <p>
+        <label
+          >Message: <input name="id" required pattern="[0-9]{1,19}" inputmode="numeric" placeholder="8112"
+        /></label>
+        <button type="submit">Show</button>
+      </p>
+    </form>
     <h2>Consumers</h2>
     ${consumers.length === 0 ? html`<p>Nobody has subscribed: what is sent is received by nobody.</p>` : consumerTable(consumers, isOperator)}
     <h2>Segments</h2>
@@ -39,13 +49,6 @@ export function queuePage(details: QueueDetails, refreshMs: number, isOperator: 
     )}
   `;
   return layout({ title: queue.name, body, at, refreshMs });
-}
-
-function fact(term: string, value: Markup | string): Markup {
-  return html`<div>
-    <dt>${term}</dt>
-    <dd>${value}</dd>
-  </div>`;
 }
 
 function reasons(isCurrent: boolean, waitsFor: string[] | null): Markup {

@@ -48,36 +48,3 @@ export function part<Value>(reading: Promise<Value>): Promise<Part<Value>> {
 function isShown({ holds, ageMs }: Holder): boolean {
   return holds === "tables" && (ageMs === null || ageMs >= 1000);
 }
-
-/** A reading of some duration is not repeated before fifty times that: a fiftieth of one connection at most is spent on it. */
-const restPerMs = 50;
-
-/** So long at most is a reading shown, however long it took. */
-const restMaxMs = 60_000;
-
-/** One reading for everybody who looks: however many pages are open, the database is asked by one. */
-export class OverviewFeed {
-  readonly #pgque: Pgque;
-  readonly #refreshMs: number;
-  #reading: Promise<Overview> | undefined;
-  #freshUntilMs = Number.POSITIVE_INFINITY;
-
-  constructor(pgque: Pgque, refreshMs: number) {
-    this.#pgque = pgque;
-    this.#refreshMs = refreshMs;
-  }
-
-  /** The last reading while it is fresh, else a new one, which all who ask meanwhile share. */
-  read(): Promise<Overview> {
-    if (this.#reading !== undefined && Date.now() < this.#freshUntilMs) return this.#reading;
-    this.#freshUntilMs = Number.POSITIVE_INFINITY;
-    this.#reading = this.#readAnew();
-    return this.#reading;
-  }
-
-  async #readAnew(): Promise<Overview> {
-    const overview = await readOverview(this.#pgque);
-    this.#freshUntilMs = Date.now() + Math.max(this.#refreshMs, Math.min(overview.tookMs * restPerMs, restMaxMs));
-    return overview;
-  }
-}

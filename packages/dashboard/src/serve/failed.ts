@@ -38,6 +38,7 @@ export function failedBy(context: Context, error: Error): Response | Promise<Res
 function statusOf(error: Error): [FailureStatus, string] {
   if (error instanceof Refused) return [403, "Refused"];
   if (error instanceof WrongRequest) return [400, "This cannot be done"];
+  if (error.name === "TimeoutError") return [503, "This takes too long"];
   if (!isPgqueError(error)) return [503, "The database cannot be read"];
   switch (error.code) {
     case "QUEUE_NOT_FOUND":
@@ -51,6 +52,8 @@ function statusOf(error: Error): [FailureStatus, string] {
       return [503, "The dashboard's role lacks a right"];
     case "READ_ONLY":
       return [503, "The database takes no changes"];
+    case "SCHEMA_VERSION":
+      return [503, "The schema is of another version"];
     case "SCHEMA_NOT_INSTALLED":
       return [503, "The schema is not installed"];
     default:
