@@ -44,7 +44,7 @@ test("help loads nothing but what it is made of", () => {
   expect(loaded.some((url) => url.endsWith("dist/commands/queue.js"))).toBe(true);
   // the declarations of options are light: they load no driver, and nothing that works
   const declarations =
-    /(redact|options|errors)\/|\/([a-z-]+-)?options\.js|(payload\/json|admin\/catch-up|clock|log|connection\/pause)\.js/;
+    /(redact|options|errors)\/|\/([a-z-]+-)?options\.js|(payload\/json|call\/result-json|admin\/catch-up|clock|log|connection\/pause)\.js/;
   const heavy =
     /packages\/(client|worker|postgres)\/|croner|pino|prom-client|leven|bench\/dist|clack|cli-table3|cli-progress/;
   expect(loaded.filter((url) => heavy.test(url) && !/packages\/(client|worker)\/dist\//.test(url))).toEqual([]);

@@ -29,7 +29,7 @@ export { longestDelayMs } from "./send/send-options.ts";
 export type { SendArguments, SendManyOptions, SendOptions, SendStreamOptions } from "./send/send-options.ts";
 
 export type { MessageResult, ResultOptions } from "./call/message-result.ts";
-export type { ReplyOf, ReplyOptions } from "./call/call.ts";
+export type { ReplyOf, ReplyOptions } from "./call/reply-options.ts";
 
 export type { Cancellation, CancelOptions } from "./cancel/cancel.ts";
 

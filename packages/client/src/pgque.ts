@@ -1,6 +1,7 @@
 import { Pool, type ClientBase, type PoolConfig } from "pg";
 import { addressOf, isClient, isPool } from "./connection/address.ts";
-import { call, type ReplyOf, type ReplyOptions } from "./call/call.ts";
+import { call } from "./call/call.ts";
+import type { ReplyOf, ReplyOptions } from "./call/reply-options.ts";
 import { Replies } from "./call/replies.ts";
 import { OwnClient } from "./connection/own-client.ts";
 import { Connection, type ConnectionOptions } from "./connection/connection.ts";

@@ -3,12 +3,12 @@ import { type Id, id as isId, name } from "../options/checks.ts";
 import { callProblems, refuse, type CallOptions, type OptionTable, type OptionsOf } from "../options/option.ts";
 import { orNull, select, text, time } from "../queries/columns.ts";
 import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import { defaultConsumer } from "../receive/receive.ts";
+import { receiveOptions } from "../receive/receive-options.ts";
 
 /** The options of `result`. */
 export const resultOptions = {
   /** Of which consumer. Default: `default`. */
-  consumer: { check: name, default: defaultConsumer, help: "of which consumer" },
+  consumer: { check: name, default: receiveOptions.consumer.default, help: "of which consumer" },
 } satisfies OptionTable;
 
 /** Which result of a message. */
@@ -43,7 +43,7 @@ export async function result(
   options: ResultOptions = {},
 ): Promise<MessageResult | undefined> {
   refuse("result", [isId("id", id), ...callProblems(options, resultOptions)]);
-  const { consumer = defaultConsumer, signal } = options;
+  const { consumer = resultOptions.consumer.default, signal } = options;
   return readResult(db, queueOf("result", queue).name, String(id), consumer, null, signal);
 }
 

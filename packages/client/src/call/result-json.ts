@@ -1,7 +1,6 @@
 import { PgqueError } from "../errors/errors.ts";
 import { errorMessage } from "../options/checks.ts";
-import { NotJson, toJson } from "../payload/json.ts";
-import { pathOf } from "../payload/validate.ts";
+import { pathOf, NotJson, toJson } from "../payload/json.ts";
 
 /** Also SQL's. */
 const resultBytesMax = 1_048_576;

@@ -1,3 +1,4 @@
+import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { inspect } from "node:util";
 import { field } from "./field.ts";
 
@@ -154,3 +155,9 @@ export function errorMessage(error: unknown): string {
 export function show(value: unknown): string {
   return inspect(value, { depth: 1, maxStringLength: 80, maxArrayLength: 5, breakLength: Number.POSITIVE_INFINITY });
 }
+
+/** A schema of whatever library keeps the standard. */
+export const standardSchema = expecting<StandardSchemaV1>("a Standard Schema (zod, valibot, arktype, …)", (value) => {
+  const standard = field(value, "~standard");
+  return field(standard, "version") === 1 && typeof field(standard, "validate") === "function";
+});

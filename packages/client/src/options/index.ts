@@ -40,7 +40,7 @@ export { clientOptions } from "./client-options.ts";
 export { queueOptions } from "../queue/queue-options.ts";
 export { receiveOptions } from "../receive/receive-options.ts";
 export { nackOptions } from "../settle/settle-options.ts";
-export { replyOptions } from "../call/call.ts";
+export { replyOptions } from "../call/reply-options.ts";
 export { progressJson, resultJson, stepJson } from "../call/result-json.ts";
 export { headerOptionsOf } from "../send/header-options.ts";
 export { sendOptions, streamOptions } from "../send/send-options.ts";

@@ -103,3 +103,15 @@ export function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   return Array.isArray(value) || prototype === null || Object.getPrototypeOf(prototype) === null;
 }
+
+/** `items[0].price`, as one would write it in code. */
+export function pathOf(keys: readonly PropertyKey[]): string {
+  return keys
+    .map((key) => {
+      if (typeof key === "number") return `[${key}]`;
+      const name = String(key);
+      return /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
+    })
+    .join("")
+    .replace(/^\./, "");
+}

@@ -1,8 +1,8 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { PayloadIssue } from "../errors/errors.ts";
 import { errorMessage } from "../options/checks.ts";
-import { NotJson, toJson } from "./json.ts";
-import { pathOf, validate } from "./validate.ts";
+import { pathOf, NotJson, toJson } from "./json.ts";
+import { validate } from "./validate.ts";
 
 /**
  * The JSON of a schema's output, if the schema reads it and gives the same output: a receiver then has the value that the sender's schema

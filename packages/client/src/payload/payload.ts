@@ -1,9 +1,9 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { PgqueError, type PayloadIssue } from "../errors/errors.ts";
-import { NotJson, toJson } from "./json.ts";
+import { pathOf, NotJson, toJson } from "./json.ts";
 import type { Queue } from "../queue/define-queue.ts";
 import { outputJson } from "./output-json.ts";
-import { pathOf, validate, validateInTime } from "./validate.ts";
+import { validate, validateInTime } from "./validate.ts";
 import { errorMessage, show } from "../options/checks.ts";
 
 /**

@@ -1,6 +1,7 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import type { PayloadIssue } from "../errors/errors.ts";
 import { errorMessage } from "../options/checks.ts";
+import { pathOf } from "./json.ts";
 
 /** What a schema makes of a payload. */
 export type Validated = { value: unknown } | { issues: PayloadIssue[] };
@@ -38,16 +39,4 @@ function located(issue: StandardSchemaV1.Issue, at: readonly PropertyKey[]): Pay
   const keys = (issue.path ?? []).map((segment) => (typeof segment === "object" ? segment.key : segment));
   const { code } = issue as { code?: unknown };
   return { path: pathOf([...at, ...keys]), ...(typeof code === "string" && { code }), message: issue.message };
-}
-
-/** `items[0].price`, as one would write it in code. */
-export function pathOf(keys: readonly PropertyKey[]): string {
-  return keys
-    .map((key) => {
-      if (typeof key === "number") return `[${key}]`;
-      const name = String(key);
-      return /^[\p{ID_Start}_$][\p{ID_Continue}$]*$/u.test(name) ? `.${name}` : `[${JSON.stringify(name)}]`;
-    })
-    .join("")
-    .replace(/^\./, "");
 }

@@ -1,6 +1,6 @@
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { field } from "../options/field.ts";
-import { object, check, expecting, name as queueName, oneOf, show, text } from "../options/checks.ts";
+import { object, check, name as queueName, oneOf, show, standardSchema, text } from "../options/checks.ts";
 import { problemsOf, refuse } from "../options/option.ts";
 import type { AnyType, MessageTypes, Store, StoreOf } from "../types.ts";
 import { queueDefaults, type QueueDefaults } from "./queue-defaults.ts";
@@ -87,11 +87,6 @@ export type TypesOf<ByType extends Schemas> = {
   };
 };
 
-export const standardSchema = expecting<StandardSchemaV1>(
-  "a Standard Schema (zod, valibot, arktype, …)",
-  isStandardSchema,
-);
-
 const schemasByType = check((name, value) => {
   const problem = object(name, value);
   if (problem !== undefined) return problem;
@@ -163,9 +158,4 @@ export function queueOf(where: string, queue: QueueRef): Queue {
       : `expected \`queue\` to be a value of defineQueue, or the name of a queue, got: ${show(queue)}`,
   ]);
   return queue;
-}
-
-function isStandardSchema(value: unknown): boolean {
-  const standard = field(value, "~standard");
-  return field(standard, "version") === 1 && typeof field(standard, "validate") === "function";
 }
