@@ -41,6 +41,11 @@ describe("documents", () => {
     expect([...quoted].toSorted()).toEqual(files.toSorted());
   });
 
+  test("have no example in a syntax that the oldest Node does not know", () => {
+    const newer = documents.filter((document) => /^\s*(await )?using \w+ =/m.test(read(document)));
+    expect(newer, "`using` is for Node 24 and later").toEqual([]);
+  });
+
   test("give no figure that is not in a committed result", () => {
     let blocks = 0;
     for (const document of documents) {

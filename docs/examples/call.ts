@@ -3,8 +3,8 @@ import { deadLetter, done, Worker } from "@pgque/worker";
 import { z } from "zod";
 
 const reports = defineQueue("reports", { payload: z.object({ kind: z.string() }) });
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
-await using worker = new Worker(pgque, reports, ({ payload }) =>
+const pgque = new Pgque(process.env["DATABASE_URL"]);
+const worker = new Worker(pgque, reports, ({ payload }) =>
   payload.kind === "daily" ? done({ rows: 3 }) : deadLetter(`no report is called ${payload.kind}`),
 );
 await worker.start();
@@ -24,3 +24,6 @@ try {
 const { id } = await pgque.send(reports, { kind: "daily" }, { resultTtlMs: 3_600_000 });
 const found = await pgque.result(reports, id); // undefined while it is not settled
 console.log(found === undefined || found.state === "done");
+
+await worker.stop();
+await pgque.close();

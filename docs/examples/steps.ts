@@ -3,8 +3,8 @@ import { done, Worker } from "@pgque/worker";
 import { z } from "zod";
 
 const orders = defineQueue("orders", { payload: z.object({ orderId: z.number().int() }) });
-await using pgque = new Pgque(process.env["DATABASE_URL"]);
-await using worker = new Worker(
+const pgque = new Pgque(process.env["DATABASE_URL"]);
+const worker = new Worker(
   pgque,
   orders,
   async ({ payload }, { attempt, step }) => {
@@ -22,3 +22,5 @@ await using worker = new Worker(
 await worker.start();
 
 console.log(await pgque.call(orders, { orderId: 42 }));
+await worker.stop();
+await pgque.close();
