@@ -139,6 +139,10 @@ export interface Telemetry {
     source: Source,
     work: () => Promise<Received[]>,
   ): Promise<Received[]>;
+  /** `work` sends a message and waits for its result. */
+  call<Result>(source: Source, work: () => Promise<Result>): Promise<Result>;
+  /** `work` is a step of the handler that runs, and is called because its result is not stored. */
+  step<Result>(source: Source, name: string, work: () => Promise<Result>): Promise<Result>;
   /** `work` gives false when the lease was lost. */
   settle<Result>(operation: SettleOperation, work: () => Promise<Result>): Promise<Result>;
   /** `work` handles one received message. */

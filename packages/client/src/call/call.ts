@@ -2,9 +2,9 @@ import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { cancel } from "../cancel/cancel.ts";
 import type { Connection } from "../connection/connection.ts";
 import { isPgqueError, PgqueError } from "../errors/errors.ts";
-import { callProblems, completed, refuse } from "../options/option.ts";
+import { callProblems, completed, refuse, type DefaultsOf } from "../options/option.ts";
 import { validate } from "../payload/validate.ts";
-import { queueOf, type QueueRef } from "../queue/define-queue.ts";
+import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
 import { send } from "../send/send.ts";
 import { readResult } from "./message-result.ts";
 import type { Replies } from "./replies.ts";
@@ -23,7 +23,19 @@ export async function call(
 ): Promise<unknown> {
   const queue = queueOf("call", ref);
   refuse("call", [...callProblems(given, replyOptions)]);
-  const { waitMs, consumer, result: schema, cancelOnTimeout, signal, ...options } = completed(given, waiting);
+  const options = completed(given, waiting);
+  const answer = (): Promise<unknown> => answered(db, replies, queue, payload, options);
+  const source = { queue: queue.name, consumer: options.consumer };
+  return db.telemetry === undefined ? answer() : db.telemetry.call(source, answer);
+}
+
+async function answered(
+  db: Connection,
+  replies: Replies,
+  queue: Queue,
+  payload: unknown,
+  { waitMs, consumer, result: schema, cancelOnTimeout, signal, ...options }: ReplyOptions & DefaultsOf<typeof waiting>,
+): Promise<unknown> {
   const over = new AbortController();
   const timer = setTimeout(() => over.abort(), waitMs);
   const ended = AbortSignal.any([over.signal, ...(signal ? [signal] : [])]);
@@ -31,7 +43,7 @@ export async function call(
   let id: string | undefined;
   try {
     const sending = { resultTtlMs: waitMs, ...options, headers, signal: ended };
-    ({ id } = await replies.join(() => send(db, ref, payload, sending), ended));
+    ({ id } = await replies.join(() => send(db, queue, payload, sending), ended));
     for (let n = 0; ; n += 1) {
       await replies.next(id, consumer, n, ended);
       const found = await readResult(db, queue.name, id, consumer, replies.token, ended);
@@ -41,7 +53,7 @@ export async function call(
   } catch (error) {
     const isAnswer = isPgqueError(error, "MESSAGE_DEAD") || isPgqueError(error, "RESULT_INVALID");
     if (isAnswer || !over.signal.aborted || signal?.aborted) throw error;
-    throw await timeoutError(db, ref, consumer, id, waitMs, cancelOnTimeout, error);
+    throw await timeoutError(db, queue, consumer, id, waitMs, cancelOnTimeout, error);
   } finally {
     clearTimeout(timer);
     replies.leave();
@@ -79,14 +91,13 @@ function deadError(queue: string, consumer: string, id: string, reason: string |
 
 async function timeoutError(
   db: Connection,
-  ref: QueueRef,
+  { name: queue }: Queue,
   consumer: string,
   id: string | undefined,
   limitMs: number,
   cancelled: boolean,
   cause: unknown,
 ): Promise<PgqueError> {
-  const { name: queue } = queueOf("call", ref);
   const details = { queue, consumer };
   if (id === undefined)
     return new PgqueError("CALL_TIMEOUT", `the message was not sent within ${limitMs} ms`, {
@@ -95,16 +106,16 @@ async function timeoutError(
       cause,
     });
   const message = `message ${id} has no result after ${limitMs} ms`;
-  const hint = cancelled ? await cancelledHint(db, ref, id) : "It may still be handled";
+  const hint = cancelled ? await cancelledHint(db, queue, id) : "It may still be handled";
   return new PgqueError("CALL_TIMEOUT", message, {
     hint: `${hint}. Is a worker of consumer ${consumer} running?`,
     details,
   });
 }
 
-async function cancelledHint(db: Connection, ref: QueueRef, id: string): Promise<string> {
+async function cancelledHint(db: Connection, queue: string, id: string): Promise<string> {
   try {
-    const answers = await cancel(db, ref, id, { signal: AbortSignal.timeout(cancelMs) });
+    const answers = await cancel(db, queue, id, { signal: AbortSignal.timeout(cancelMs) });
     return `It is ${[...new Set(answers.map(({ state }) => state))].join(", ")}`;
   } catch (error) {
     return `It could not be cancelled: ${error instanceof Error ? error.message : String(error)}`;

@@ -132,6 +132,26 @@ class OpenTelemetry implements Telemetry {
     }
   }
 
+  /** The span of its send is a child, and so is the handler's, with `process: "child"`. */
+  async call<Result>(source: Source, work: () => Promise<Result>): Promise<Result> {
+    const ended = this.#measures.begin({ name: "call", type: "send", ...source });
+    return this.#internal(`call ${source.queue}`, operationAttributes("call", "send", source), ended, work);
+  }
+
+  async step<Result>(source: Source, name: string, work: () => Promise<Result>): Promise<Result> {
+    const attributes = {
+      "messaging.destination.name": source.queue,
+      "messaging.consumer.group.name": source.consumer,
+      "pgque.step.name": name,
+    };
+    return this.#internal(`step ${name}`, attributes, () => undefined, work);
+  }
+
+  #internal<Result>(name: string, attributes: Attributes, ended: End, work: () => Promise<Result>): Promise<Result> {
+    const span = this.#tracer.startSpan(name, { attributes: { ...this.#attributes, ...attributes } });
+    return during(span, trace.setSpan(context.active(), span), ended, work);
+  }
+
   async settle<Result>({ name, source, count }: SettleOperation, work: () => Promise<Result>): Promise<Result> {
     const span = this.#tracer.startSpan(source ? `${name} ${source.queue}` : name, {
       kind: SpanKind.CLIENT,

@@ -87,7 +87,10 @@ export class Steps {
     const stored = await this.#stored;
     if (stored.has(name)) return stored.get(name) as Result;
     this.#signal().throwIfAborted();
-    const json = stepJson(await fn());
+    const { telemetry } = this.#pgque;
+    const work = async (): Promise<Result> => fn();
+    const source = { queue: this.#queue, consumer: this.#options.consumer };
+    const json = stepJson(await (telemetry === undefined ? work() : telemetry.step(source, name, work)));
     if (!(await this.#pgque.runtime.storeStep(this.#batch.id, this.#message.id, name, json)))
       throw new PgqueError("LEASE_LOST", `the result of step ${inspect(name)} was not stored: lease lost`, {
         hint: "Another worker has the message, and does this step again",

@@ -2,7 +2,7 @@ import { trace } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import { Pgque } from "@pgque/client";
 import { openTelemetry } from "@pgque/client/opentelemetry";
-import type { Middleware } from "@pgque/worker";
+import { done, type Middleware } from "@pgque/worker";
 import { expect, test } from "vitest";
 import { exporter, idOf, kindOf, linkedTo, registerSdk, takeSpans } from "../../../client/test/telemetry/spans.ts";
 import { freshDatabase } from "../../../../test/support/database.ts";
@@ -79,4 +79,44 @@ test("an ack in a transaction says whose it is, and a batch that throws is recor
   });
   const [process] = named(await spansOf(failing), `process ${queue.name}`) as [ReadableSpan];
   expect(process.attributes["error.type"]).toBe("TypeError");
+});
+
+test("a call has a span around its send, and a step that is done has one inside of its handler's", async () => {
+  const queue = await freshQueue(pgque);
+  const worker = makeWorker(
+    pgque,
+    queue,
+    async (_message, { attempt, step }) => {
+      await step("charge", () => trace.getTracer("test").startSpan("inside").end());
+      await step("mail", () => {
+        if (attempt === 1) throw new TypeError("no");
+      });
+      return done("sent");
+    },
+    { retryMinMs: 1 },
+  );
+  await worker.start();
+  expect(await pgque.call(queue, 1)).toBe("sent");
+  await worker.stop();
+  const spans = takeSpans();
+
+  const [call] = named(spans, `call ${queue.name}`) as [ReadableSpan];
+  expect([kindOf(call), call.attributes]).toMatchObject([
+    "INTERNAL",
+    { "messaging.destination.name": queue.name, "messaging.consumer.group.name": "default" },
+  ]);
+  const [send] = named(spans, `send ${queue.name}`) as [ReadableSpan];
+  expect(send.parentSpanContext?.spanId).toBe(idOf(call));
+
+  const processes = named(spans, `process ${queue.name}`).map(idOf);
+  expect(processes.length).toBe(2);
+  const parents = (name: string): (string | undefined)[] =>
+    named(spans, name).map((span) => span.parentSpanContext?.spanId);
+  expect(parents("step charge")).toEqual([processes[0]]); // the second attempt has its result
+  expect(parents("inside")).toEqual(named(spans, "step charge").map(idOf));
+  expect(parents("step mail")).toEqual(processes);
+  expect(named(spans, "step mail").map(({ attributes }) => attributes)).toMatchObject([
+    { "pgque.step.name": "mail", "error.type": "TypeError" },
+    { "pgque.step.name": "mail" },
+  ]);
 });
