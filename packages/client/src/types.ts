@@ -97,6 +97,8 @@ export interface Sent {
    * lost with its connection. Always false without a dedupe key.
    */
   readonly deduplicated: boolean;
+  /** The id of the message that had its dedupe key, and was cancelled for it by `ifWaiting: "replace"`. Absent: none was. */
+  readonly replaced?: string;
 }
 
 /** What a statement sends. */

@@ -40,8 +40,11 @@ test("the message that has a dedupe key is replaced by the next with it, if it w
   const first = await pgque.send(reminders, "first", { dedupeKey: "r" });
   expect(await pgque.send(reminders, "kept", { dedupeKey: "r" })).toEqual({ id: first.id, deduplicated: true });
   const second = await pgque.send(reminders, "second", { dedupeKey: "r", ifWaiting: "replace" });
-  expect(second).toMatchObject({ deduplicated: false });
+  expect(second).toEqual({ id: second.id, deduplicated: false, replaced: first.id });
   expect(await received()).toEqual(["second"]);
+  const third = await pgque.send(reminders, "third", { dedupeKey: "r", ifWaiting: "replace" });
+  expect(third, "the second one is settled").toEqual({ id: third.id, deduplicated: false });
+  expect(await received()).toEqual(["third"]);
   expect(await failure(() => pgque.send(reminders, "x", { ifWaiting: "replace" }))).toMatchObject({
     code: "INVALID_OPTION",
     message: expect.stringContaining("expected `ifWaiting` together with a dedupe key"),

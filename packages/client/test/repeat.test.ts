@@ -122,6 +122,16 @@ test("a send with a dedupe key that may run out meanwhile is not run again", asy
   expect(await payloads()).toEqual([]);
 });
 
+test("a send that replaces is not run again: it would replace the first try, which a worker may have", async () => {
+  const reminders = defineQueue("reminders", { allowCancel: true });
+  await pgque.ensure(reminders);
+  await holder.query("begin");
+  await holder.query("lock table pgque.message_2 in access exclusive mode");
+  const sending = failure(pgque.send(reminders, "perhaps", { dedupeKey: "k", ifWaiting: "replace" }));
+  await terminateWaiting();
+  expect((await sending).code).toBe("CONNECTION_LOST");
+});
+
 test("a connection whose primary has become a standby is given up for another", async () => {
   const pool = database.pool({ max: 1 });
   const own = new Pgque(pool);

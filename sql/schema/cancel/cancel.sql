@@ -80,16 +80,37 @@ end
 $$;
 
 -- Cancels what waits of a message whose dedupe key the caller holds the lock of, for whoever sends another in its place, and gives the key back.
-create function replace_message(queue_uid bigint, key text, message_id bigint) returns void
+-- Returns whether it is cancelled for any consumer.
+create function replace_message(queue_uid bigint, key text, message_id bigint) returns boolean
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
   of_queue constant int := (select q.id from queue q where q.uid = queue_uid);
+  answers constant cancellation[] := cancel_with_locks(of_queue, null, array[message_id], null);
 begin
-  perform cancel_with_locks(of_queue, null, array[message_id], null);
   perform release_keys(queue_uid, array[key]);
+  return exists (select from unnest(answers) as a where a.state = 'cancelled');
+end
+$$;
+
+-- The same of the message that has the dedupe key of a send with these options, under the key's lock. Returns its id; null: there is none, or it is
+-- cancelled for nobody. The send itself then finds the key free.
+create function replace_waiting(queue_id int, options jsonb) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  of_queue_uid constant bigint := (select q.uid from queue q where q.id = queue_id);
+  key constant text := dedupe_key(options);
+  found_id bigint;
+begin
+  perform require_read_committed('send with a dedupe_key');
+  perform pg_advisory_xact_lock(hashtextextended(key, dedupe_seed(of_queue_uid)));
+  found_id := (look_up_key(of_queue_uid, key, pointer_segment(pg_sequence_last_value('dedupe_pointer')))).message_id;
+  return case when found_id is not null and replace_message(of_queue_uid, key, found_id) then found_id end;
 end
 $$;
 

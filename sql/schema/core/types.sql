@@ -29,8 +29,9 @@ create type received_message as (
   crashes int
 );
 
--- What became of one message that was sent. deduplicated: it was not, for another message has its dedupe key; id is that one's.
-create type sent as (id bigint, deduplicated boolean);
+-- What became of one message that was sent. deduplicated: it was not, for another message has its dedupe key; id is that one's. replaced_id: the message
+-- that had the key, and was cancelled for this one; null: none.
+create type sent as (id bigint, deduplicated boolean, replaced_id bigint);
 
 -- Up to where the batches of a cursor are finished: see receive/open_batches.sql.
 create type settled_watermark as (settled_before bigint, still_open bigint[]);

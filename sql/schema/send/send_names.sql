@@ -35,11 +35,15 @@ security definer
 set search_path from current
 as $$
 declare
+  of_queue constant int := sendable_queue(caller, queue_name);
+  replaced_id bigint;
   answer bigint;
 begin
-  execute format(qualified('select {schema}.send_%s($1, $2, $3, true)'), sendable_queue(caller, queue_name))
-    into answer using type_name, payload, options;
-  return (abs(answer), answer < 0)::sent;
+  if options -> 'if_waiting' = '"replace"' and options ? 'dedupe_key' and allows_cancel(of_queue) then
+    replaced_id := replace_waiting(of_queue, options);
+  end if;
+  execute format(qualified('select {schema}.send_%s($1, $2, $3, true)'), of_queue) into answer using type_name, payload, options;
+  return (abs(answer), answer < 0, replaced_id)::sent;
 end
 $$;
 
@@ -57,6 +61,6 @@ declare
 begin
   execute format(qualified('select {schema}.send_batch_%s($1, $2, $3, $4, true)'), sendable_queue(caller, queue_name))
     into answers using type_name, payloads, headers, options;
-  return query select abs(a.id), a.id < 0 from unnest(answers) with ordinality as a(id, n) order by a.n;
+  return query select abs(a.id), a.id < 0, null::bigint from unnest(answers) with ordinality as a(id, n) order by a.n;
 end
 $$;

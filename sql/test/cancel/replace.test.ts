@@ -16,8 +16,13 @@ beforeEach(async () => {
 });
 afterEach(() => database.drop());
 
-const statement = "select id, deduplicated from pgque.send_deduplicated('q', 't', $1, $2)";
-async function replace(payload: string, more: object = {}, client = a): Promise<{ id: string; deduplicated: boolean }> {
+interface Answer {
+  id: string;
+  deduplicated: boolean;
+  replaced_id: string | null;
+}
+const statement = "select id, deduplicated, replaced_id from pgque.send_deduplicated('q', 't', $1, $2)";
+async function replace(payload: string, more: object = {}, client = a): Promise<Answer> {
   const options = { dedupe_key: "k", if_waiting: "replace", ...more };
   return (await client.query(statement, [payload, options])).rows[0];
 }
@@ -26,7 +31,9 @@ test("a message that waits is replaced, also one that is delayed, and the last o
   const first = await replace("first", { delay: 60 });
   const second = await replace("second");
   expect([first.deduplicated, second.deduplicated]).toEqual([false, false]);
-  expect(await replace("kept", { if_waiting: "keep" })).toEqual({ id: second.id, deduplicated: true });
+  expect([first.replaced_id, second.replaced_id]).toEqual([null, first.id]);
+  const kept = { id: second.id, deduplicated: true, replaced_id: null };
+  expect(await replace("kept", { if_waiting: "keep" })).toEqual(kept);
   await replace("third", { delay: 0.001 });
   expect(await updatesAndDeletes(a)).toEqual([]);
   await a.query("select pgque.deliver_delayed('q')");
@@ -36,9 +43,10 @@ test("a message that waits is replaced, also one that is delayed, and the last o
 test("what a consumer has received stays with it, and it is given the new one as well", async () => {
   await replace("old");
   const { batch } = await receive(a, "c");
-  await replace("new");
+  expect((await replace("new")).replaced_id, "the other consumer's").not.toBeNull();
   await ack(a, batch);
   expect([await drain(a, "c"), await drain(a, "d")]).toEqual([["new"], ["new"]]);
+  expect((await replace("newer")).replaced_id, "nobody waits for it").toBeNull();
 });
 
 test("a receive sees the old message or the new one, and never both", async () => {
@@ -70,6 +78,10 @@ test("what cannot be replaced is refused", async () => {
   const send = (options: object, queue = "q") => a.query("select pgque.send($1, 't', 'x', $2)", [queue, options]);
   await expect(send({ if_waiting: "replace" })).rejects.toMatchObject({
     code: "PQ004",
+    message: "expected if_waiting together with dedupe_key",
+  });
+  const wrong = [{ if_waiting: "replace" }];
+  await expect(a.query("select pgque.send_deduplicated('q', 't', 'x', $1)", wrong)).rejects.toMatchObject({
     message: "expected if_waiting together with dedupe_key",
   });
   await expect(send({ if_waiting: "explode", dedupe_key: "k" })).rejects.toMatchObject({

@@ -46,7 +46,9 @@ async function sendOne(queue: string, text: string, flags: InputFlags): Promise<
   await printResult(
     flags,
     { queue, ...sent },
-    sent.deduplicated ? `Already sent as message ${sent.id}.` : `Sent message ${sent.id}.`,
+    sent.deduplicated
+      ? `Already sent as message ${sent.id}.`
+      : `Sent message ${sent.id}${sent.replaced === undefined ? "" : ` in place of ${sent.replaced}`}.`,
   );
 }
 

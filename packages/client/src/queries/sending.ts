@@ -58,8 +58,8 @@ export async function sendBatch(
     .map((id) => ({ id, deduplicated: false }));
 }
 
-/** A row of type `sent` as text: `(42,f)`. */
+/** A row of type `sent` as text: `(42,f,)`. */
 function sentOf(text: unknown): Sent {
-  const [id = "", deduplicated] = String(text).slice(1, -1).split(",");
-  return { id, deduplicated: deduplicated === "t" };
+  const [id = "", deduplicated, replaced] = String(text).slice(1, -1).split(",");
+  return { id, deduplicated: deduplicated === "t", ...(replaced ? { replaced } : {}) };
 }

@@ -42,7 +42,9 @@ function sendText(
   { signal, ...options }: SendOptions,
 ): Promise<Sent> {
   const { all } = encodeSendOptions(queue.name, options);
-  const idempotent = options.dedupeKey !== undefined && outlivesTries(db, options.dedupeTtlMs);
+  // a second one that replaces would replace the first
+  const idempotent =
+    options.dedupeKey !== undefined && options.ifWaiting !== "replace" && outlivesTries(db, options.dedupeTtlMs);
   return queries.send(
     db,
     { queue: queue.name, type, payload, options: all, keyed: options.dedupeKey !== undefined, idempotent },
