@@ -23,6 +23,8 @@ interface Run {
   phase: { sending: boolean; working: boolean };
   sent: string[];
   histories: Map<string, History>;
+  /** Messages that were replaced, and when that was known, ms. */
+  replaced: Map<string, number>;
 }
 
 const consumers = ["once", "again", "lanes"];
@@ -36,8 +38,9 @@ function historyOf(run: Run, id: string, consumer: string): History {
 
 /**
  * Senders, sixteen workers of a shared consumer that acks, one that gives back, and an ordered one; sessions that cancel what was sent lately, by id and by
- * key, some of which roll back; rotation, delays, and connections that are ended in the middle of anything. "cancelled" was answered if and only if no
- * receive returns the message after that; without faults, and where nothing is given back, none returned it before either.
+ * key, and senders that replace, some of which roll back; rotation, delays, and connections that are ended in the middle of anything. "cancelled" was answered if and only if no
+ * receive returns the message after that; without faults, and where nothing is given back, none returned it before either. And no receive after the answer
+ * "replaced" is the first of a consumer that returns the old message.
  */
 export async function cancelledIsNeverReceived(seconds: number, seed: number, faults: boolean): Promise<void> {
   await using database = await freshDatabase();
@@ -58,6 +61,7 @@ export async function cancelledIsNeverReceived(seconds: number, seed: number, fa
     phase: { sending: true, working: true },
     sent: [],
     histories: new Map(),
+    replaced: new Map(),
   };
   const sessions: Promise<void>[] = [];
   const start = (count: number, wanted: () => boolean, work: (client: pg.Client) => Promise<void>): void => {
@@ -92,7 +96,11 @@ export async function cancelledIsNeverReceived(seconds: number, seed: number, fa
   await pause(seconds * 1000);
   // a slow machine needs longer for as many
   const cancelledSoFar = (): number => [...run.histories.values()].filter((history) => history.cancelled).length;
-  await until(() => cancelledSoFar() > 20 * seconds, "so many are cancelled that it means something", 60_000);
+  await until(
+    () => cancelledSoFar() > 20 * seconds && run.replaced.size > seconds,
+    "so many are cancelled and replaced that it means something",
+    60_000,
+  );
   run.phase.sending = false;
   await pause(1500);
   run.phase.working = false;
@@ -113,12 +121,15 @@ export async function cancelledIsNeverReceived(seconds: number, seed: number, fa
     if (!faults && key.endsWith("once") && history.received.some(({ done }) => done !== undefined))
       wrong.push(`received: ${key}`);
   }
+  for (const [id, known] of run.replaced)
+    for (const consumer of consumers)
+      if ((historyOf(run, id, consumer).received[0]?.asked ?? 0) > known) wrong.push(`replaced, and received: ${id}`);
   expect(wrong).toEqual([]);
   for (const consumer of ["once", "lanes"])
     expect(
       run.sent.filter((id) => {
         const { received, cancelled: at } = historyOf(run, id, consumer);
-        return at === undefined && received.length === 0;
+        return at === undefined && received.length === 0 && !run.replaced.has(id);
       }),
       `neither received nor cancelled by ${consumer}`,
     ).toEqual([]);
@@ -138,18 +149,24 @@ async function send(run: Run, client: pg.Client): Promise<void> {
   const { random, phase } = run;
   while (phase.sending) {
     const mine: string[] = [];
+    const replaced: string[] = [];
     await client.query("begin");
-    for (let i = Math.floor(random() * 4); i >= 0; i--) {
+    // one that replaces holds cursors until its commit: it is alone in its transaction
+    const replacing = random() < 0.2;
+    for (let i = replacing ? 0 : Math.floor(random() * 4); i >= 0; i--) {
       const options = {
         key: `${Math.floor(random() * 20)}`,
-        ...(random() < 0.3 ? { delay: random() } : {}),
-        ...(random() < 0.3 ? { dedupe_key: `${Math.floor(random() * 50)}`, dedupe_ttl: 2 } : {}),
+        // what is replaced waits for long
+        ...(random() < (replacing ? 0.8 : 0.3) ? { delay: random() } : {}),
+        ...(replacing || random() < 0.3 ? { dedupe_key: `${Math.floor(random() * 50)}`, dedupe_ttl: 2 } : {}),
+        ...(replacing ? { if_waiting: "replace" } : {}),
       };
-      const { rows } = await client.query("select id, deduplicated from pgque.send_deduplicated('q', 't', $1, $2)", [
+      const { rows } = await client.query("select * from pgque.send_deduplicated('q', 't', $1, $2)", [
         `${random()} ${"x".repeat(100)}`,
         options,
       ]);
       if (!rows[0].deduplicated) mine.push(rows[0].id);
+      if (rows[0].replaced_id !== null) replaced.push(rows[0].replaced_id);
     }
     if (random() < 0.1) await pause(random() * 300);
     if (random() < 0.1) {
@@ -157,6 +174,8 @@ async function send(run: Run, client: pg.Client): Promise<void> {
       continue;
     }
     await client.query("commit");
+    const known = performance.now();
+    for (const id of replaced) run.replaced.set(id, known);
     run.sent.push(...mine);
     await pause(random() * 20);
   }
