@@ -97,7 +97,10 @@ export interface Sent {
    * lost with its connection. Always false without a dedupe key.
    */
   readonly deduplicated: boolean;
-  /** The id of the message that had its dedupe key, and was cancelled for it by `ifWaiting: "replace"`. Absent: none was. */
+  /**
+   * The id of the message that waited with its dedupe key: with `ifWaiting: "replace"` it is cancelled, with `"postpone"` it has been given the new `id`.
+   * Absent: none waited.
+   */
   readonly replaced?: string;
 }
 

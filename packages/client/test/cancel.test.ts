@@ -51,6 +51,21 @@ test("the message that has a dedupe key is replaced by the next with it, if it w
   });
 });
 
+test("the message that has a dedupe key is postponed as it is, if it waits", async () => {
+  const later = { dedupeKey: "p", delayMs: 1, ifWaiting: "postpone" } as const;
+  const first = await pgque.send(reminders, "first", later);
+  const moved = await pgque.send(reminders, "second", later);
+  expect(moved).toEqual({ id: moved.id, deduplicated: true, replaced: first.id });
+  await pgque.queues.deliverDelayed(reminders);
+  expect(await received()).toEqual(["first"]);
+  expect(await pgque.send(reminders, "third", { ...later, delayMs: 0 })).toMatchObject({ deduplicated: false });
+  expect(await received()).toEqual(["third"]);
+  expect(await failure(() => pgque.send(reminders, "x", { dedupeKey: "p", ifWaiting: "postpone" }))).toMatchObject({
+    code: "INVALID_OPTION",
+    message: expect.stringContaining('expected `ifWaiting: "postpone"` together with `delayMs` or `at`'),
+  });
+});
+
 test("in the caller's transaction, if and only if it commits", async () => {
   const { id } = await pgque.send(reminders, "kept");
   const client = await database.connect();

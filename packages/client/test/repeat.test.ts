@@ -122,14 +122,17 @@ test("a send with a dedupe key that may run out meanwhile is not run again", asy
   expect(await payloads()).toEqual([]);
 });
 
-test("a send that replaces is not run again: it would replace the first try, which a worker may have", async () => {
+test("a send that replaces or postpones is not run again: the first try may be with a worker", async () => {
   const reminders = defineQueue("reminders", { allowCancel: true });
   await pgque.ensure(reminders);
-  await holder.query("begin");
-  await holder.query("lock table pgque.message_2 in access exclusive mode");
-  const sending = failure(pgque.send(reminders, "perhaps", { dedupeKey: "k", ifWaiting: "replace" }));
-  await terminateWaiting();
-  expect((await sending).code).toBe("CONNECTION_LOST");
+  for (const ifWaiting of ["replace", "postpone"] as const) {
+    await holder.query("begin");
+    await holder.query("lock table pgque.message_2 in access exclusive mode");
+    const sending = failure(pgque.send(reminders, "perhaps", { dedupeKey: "k", delayMs: 0, ifWaiting }));
+    await terminateWaiting();
+    await holder.query("rollback");
+    expect((await sending).code).toBe("CONNECTION_LOST");
+  }
 });
 
 test("a connection whose primary has become a standby is given up for another", async () => {

@@ -38,7 +38,7 @@ begin
   end if;
   answers := cancel_with_locks(of_queue, of_consumer, cancel.message_ids, cancel.consumer);
   perform notify_cancelled(of_queue, array(select a from unnest(answers) as a where a.state = 'in_flight'));
-  return query select * from unnest(answers);
+  return query select a.message_id, a.consumer, case when a.state in ('waiting', 'delayed', 'retrying') then 'cancelled' else a.state end from unnest(answers) as a;
 end
 $$;
 
@@ -58,7 +58,7 @@ begin
 end
 $$;
 
--- Takes the locks, and cancels. Whoever waits for the lock of delayed messages holds no cursor meanwhile: the delivery that has it may wait for a receive
+-- Takes the locks, and cancels. Returns what append_cancellations does. Whoever waits for the lock of delayed messages holds no cursor meanwhile: the delivery that has it may wait for a receive
 -- to end (create_segment), and that receive would wait for the cursor.
 create function cancel_with_locks(queue_id int, of_consumer int, message_ids bigint[], consumer text) returns cancellation[]
 language plpgsql
@@ -80,7 +80,7 @@ end
 $$;
 
 -- Cancels what waits of a message whose dedupe key the caller holds the lock of, for whoever sends another in its place, and gives the key back.
--- Returns whether it is cancelled for any consumer.
+-- Returns whether it waited for any consumer.
 create function replace_message(queue_uid bigint, key text, message_id bigint) returns boolean
 language plpgsql
 volatile
@@ -91,26 +91,51 @@ declare
   answers constant cancellation[] := cancel_with_locks(of_queue, null, array[message_id], null);
 begin
   perform release_keys(queue_uid, array[key]);
-  return exists (select from unnest(answers) as a where a.state = 'cancelled');
+  return exists (select from unnest(answers) as a where a.state in ('waiting', 'delayed', 'retrying'));
 end
 $$;
 
--- The same of the message that has the dedupe key of a send with these options, under the key's lock. Returns its id; null: there is none, or it is
--- cancelled for nobody. The send itself then finds the key free.
-create function replace_waiting(queue_id int, options jsonb) returns bigint
+-- The same, and sends it anew, as it was, for a later time. Returns its new id; null: it waits for nobody, and nothing is sent.
+create function postpone_message(queue_uid bigint, key text, message_id bigint, due_at timestamptz) returns bigint
 language plpgsql
 volatile
 set search_path from current
 as $$
 declare
-  of_queue_uid constant bigint := (select q.uid from queue q where q.id = queue_id);
-  key constant text := dedupe_key(options);
-  found_id bigint;
+  of_queue constant int := (select q.id from queue q where q.uid = queue_uid);
+  kept found_message;
+  new_id bigint;
 begin
-  perform require_read_committed('send with a dedupe_key');
-  perform pg_advisory_xact_lock(hashtextextended(key, dedupe_seed(of_queue_uid)));
-  found_id := (look_up_key(of_queue_uid, key, pointer_segment(pg_sequence_last_value('dedupe_pointer')))).message_id;
-  return case when found_id is not null and replace_message(of_queue_uid, key, found_id) then found_id end;
+  if replace_message(queue_uid, key, message_id) then
+    select (p.found).* into strict kept
+      from (select * from locate_in_segments(of_queue, array[message_id]) union all select * from locate_delayed(of_queue, array[message_id])) p
+     where (p.found).state = 'cancelled'
+     limit 1;
+    execute format(qualified('select {schema}.send_%s($1, $2, $3, false)'), of_queue)
+      into new_id using kept.type, kept.payload, (
+        select jsonb_object_agg(o.name, o.value)
+          from (
+            values ('at', to_jsonb(due_at)), ('headers', kept.headers), ('expires_at', to_jsonb(kept.expires_at)), ('priority', to_jsonb(kept.priority)),
+                   ('key', to_jsonb(kept.key))
+          ) o(name, value)
+         where o.value is not null
+      );
+  end if;
+  return new_id;
+end
+$$;
+
+-- The message that has the dedupe key of a send with these options, whose lock is held from now on. Null: none.
+create function hold_key(queue_uid bigint, options jsonb) returns bigint
+language plpgsql
+volatile
+set search_path from current
+as $$
+declare
+  key constant text := dedupe_key(options);
+begin
+  perform require_read_committed('send with a dedupe_key'), pg_advisory_xact_lock(hashtextextended(key, dedupe_seed(queue_uid)));
+  return (look_up_key(queue_uid, key, pointer_segment(pg_sequence_last_value('dedupe_pointer')))).message_id;
 end
 $$;
 
@@ -176,7 +201,7 @@ begin
 end
 $$;
 
--- Writes the cancellations, and says what became of each message.
+-- Writes the cancellations. Returns what each message was until then: those that were waiting, delayed or retrying are cancelled now.
 create function append_cancellations(queue_id int, message_ids bigint[], consumer text) returns setof cancellation
 language plpgsql
 volatile
@@ -238,9 +263,7 @@ begin
       perform set_has_cancelled(queue_id);
     end if;
   end loop;
-  return query
-    select a.message_id, a.consumer, case when a.state in ('waiting', 'delayed', 'retrying') then 'cancelled' else a.state end
-      from unnest(answers) as a;
+  return query select * from unnest(answers);
 end
 $$;
 

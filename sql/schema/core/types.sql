@@ -30,7 +30,7 @@ create type received_message as (
 );
 
 -- What became of one message that was sent. deduplicated: it was not, for another message has its dedupe key; id is that one's. replaced_id: the message
--- that had the key, and was cancelled for this one; null: none.
+-- that had the key, and was cancelled for this one, or has been given the new id because it was postponed; null: none.
 create type sent as (id bigint, deduplicated boolean, replaced_id bigint);
 
 -- Up to where the batches of a cursor are finished: see receive/open_batches.sql.

@@ -34,7 +34,7 @@ stable
 return hashint8extended(queue_uid, lock_seed('dedupe', 0));
 
 -- Claims the key that options name for this message. Returns null, or the id of the message that has it already. With if_waiting = replace that one is
--- cancelled where nobody has received it, and this one takes the key.
+-- cancelled where nobody has received it, and this one takes the key. With postpone it is sent anew for the time of this one, and has the key and a new id.
 create function claim_key(queue_uid bigint, options jsonb, message_id bigint) returns bigint
 language plpgsql
 volatile
@@ -47,23 +47,30 @@ declare
   ttl constant interval := dedupe_ttl(options);
   pointer bigint;
   first_id bigint;
+  postponed_id bigint;
+  holder_id bigint := message_id;
 begin
   perform require_read_committed('send with a dedupe_key');
   perform pg_advisory_xact_lock(hashtextextended(wanted, dedupe_seed(queue_uid)));
   pointer := pg_sequence_last_value('dedupe_pointer');
   first_id := (look_up_key(queue_uid, wanted, pointer_segment(pointer))).message_id;
   if first_id is not null then
-    if options ->> 'if_waiting' is distinct from 'replace' then
-      return first_id;
-    end if;
-    perform replace_message(claim_key.queue_uid, wanted, first_id);
+    case options ->> 'if_waiting'
+      when 'replace' then
+        perform replace_message(claim_key.queue_uid, wanted, first_id);
+      when 'postpone' then
+        postponed_id := postpone_message(claim_key.queue_uid, wanted, first_id, send_due_at(options));
+        holder_id := coalesce(postponed_id, holder_id);
+      else
+        return first_id;
+    end case;
   end if;
-  insert into dedupe values (pointer_segment(pointer), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
+  insert into dedupe values (pointer_segment(pointer), claim_key.queue_uid, wanted, holder_id, clock_timestamp() + ttl);
   if pg_sequence_last_value('dedupe_pointer') <> pointer then
     insert into dedupe
-    values (pointer_segment(pg_sequence_last_value('dedupe_pointer')), claim_key.queue_uid, wanted, claim_key.message_id, clock_timestamp() + ttl);
+    values (pointer_segment(pg_sequence_last_value('dedupe_pointer')), claim_key.queue_uid, wanted, holder_id, clock_timestamp() + ttl);
   end if;
-  return null;
+  return postponed_id;
 end
 $$;
 

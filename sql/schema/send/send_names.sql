@@ -36,14 +36,21 @@ set search_path from current
 as $$
 declare
   of_queue constant int := sendable_queue(caller, queue_name);
-  replaced_id bigint;
+  of_queue_uid bigint;
+  holder_id bigint;
+  is_replaced boolean := false;
   answer bigint;
 begin
-  if options -> 'if_waiting' = '"replace"' and options ? 'dedupe_key' and allows_cancel(of_queue) then
-    replaced_id := replace_waiting(of_queue, options);
+  if options ?& '{if_waiting,dedupe_key}' and allows_cancel(of_queue) then
+    of_queue_uid := (select q.uid from queue q where q.id = of_queue);
+    holder_id := hold_key(of_queue_uid, options);
+    if holder_id is not null and options -> 'if_waiting' = '"replace"' then
+      is_replaced := replace_message(of_queue_uid, options ->> 'dedupe_key', holder_id);
+    end if;
   end if;
   execute format(qualified('select {schema}.send_%s($1, $2, $3, true)'), of_queue) into answer using type_name, payload, options;
-  return (abs(answer), answer < 0, replaced_id)::sent;
+  -- of one that is postponed it is the new id
+  return (abs(answer), answer < 0, case when is_replaced or (answer < 0 and -answer <> holder_id) then holder_id end)::sent;
 end
 $$;
 

@@ -30,7 +30,12 @@ return case when jsonb_typeof(options) = 'object' then
   and coalesce(jsonb_typeof(options -> 'headers') = 'object' and octet_length((options -> 'headers')::text) <= headers_bytes_max(), true)
   and not options ?& '{delay,at}' and not options ?& '{ttl,expires_at}' and not options ?& '{key,keys}'
   and (options ?| '{dedupe_key,dedupe_keys}' or not options ? 'dedupe_ttl')
-  and (not options ? 'if_waiting' or options ? 'dedupe_key' and options -> 'if_waiting' in ('"keep"', '"replace"'))
+  and (
+    not options ? 'if_waiting'
+    or options ? 'dedupe_key' and (
+      options -> 'if_waiting' in ('"keep"', '"replace"') or options -> 'if_waiting' = '"postpone"' and options ?| '{delay,at}'
+    )
+  )
 else false end;
 
 -- The options that send, and send_batch, of a queue take.
@@ -109,10 +114,13 @@ begin
   if options ? 'if_waiting' and 'if_waiting' = any (known) and not options ? 'dedupe_key' then
     raise exception using errcode = 'PQ004', message = 'expected if_waiting together with dedupe_key';
   end if;
-  if options -> 'if_waiting' not in ('"keep"', '"replace"') then
+  if options -> 'if_waiting' = '"postpone"' and not options ?| '{delay,at}' then
+    raise exception using errcode = 'PQ004', message = 'expected if_waiting = postpone together with delay or at';
+  end if;
+  if options -> 'if_waiting' not in ('"keep"', '"replace"', '"postpone"') then
     raise exception using
       errcode = 'PQ004',
-      message = format('expected if_waiting to be keep or replace, got: %s', left((options -> 'if_waiting')::text, 100));
+      message = format('expected if_waiting to be keep, replace or postpone, got: %s', left((options -> 'if_waiting')::text, 100));
   end if;
   if options ? 'dedupe_ttl' and not options ?| '{dedupe_key,dedupe_keys}' then
     raise exception using

@@ -38,7 +38,7 @@ function historyOf(run: Run, id: string, consumer: string): History {
 
 /**
  * Senders, sixteen workers of a shared consumer that acks, one that gives back, and an ordered one; sessions that cancel what was sent lately, by id and by
- * key, and senders that replace, some of which roll back; rotation, delays, and connections that are ended in the middle of anything. "cancelled" was answered if and only if no
+ * key, and senders that replace or postpone, some of which roll back; rotation, delays, and connections that are ended in the middle of anything. "cancelled" was answered if and only if no
  * receive returns the message after that; without faults, and where nothing is given back, none returned it before either. And no receive after the answer
  * "replaced" is the first of a consumer that returns the old message.
  */
@@ -157,15 +157,15 @@ async function send(run: Run, client: pg.Client): Promise<void> {
       const options = {
         key: `${Math.floor(random() * 20)}`,
         // what is replaced waits for long
-        ...(random() < (replacing ? 0.8 : 0.3) ? { delay: random() } : {}),
+        ...(replacing || random() < 0.3 ? { delay: random() } : {}),
         ...(replacing || random() < 0.3 ? { dedupe_key: `${Math.floor(random() * 50)}`, dedupe_ttl: 2 } : {}),
-        ...(replacing ? { if_waiting: "replace" } : {}),
+        ...(replacing ? { if_waiting: random() < 0.5 ? "replace" : "postpone" } : {}),
       };
       const { rows } = await client.query("select * from pgque.send_deduplicated('q', 't', $1, $2)", [
         `${random()} ${"x".repeat(100)}`,
         options,
       ]);
-      if (!rows[0].deduplicated) mine.push(rows[0].id);
+      if (!rows[0].deduplicated || rows[0].replaced_id !== null) mine.push(rows[0].id);
       if (rows[0].replaced_id !== null) replaced.push(rows[0].replaced_id);
     }
     if (random() < 0.1) await pause(random() * 300);

@@ -74,6 +74,70 @@ test("two that replace wait for each other, and one message is left", async () =
   expect(await drain(a, "c")).toEqual(["other"]);
 });
 
+const postpone = (payload: string, more: object = {}, client = a): Promise<Answer> =>
+  replace(payload, { if_waiting: "postpone", delay: 0.001, ...more }, client);
+const deliver = () => a.query("select pgque.deliver_delayed('q')");
+
+test("a message that waits is postponed as it was, also one that is delayed", async () => {
+  const options = { headers: { from: "first", none: null }, expires_at: "2099-01-01T00:00:00Z", priority: 3 };
+  await a.query("select pgque.create_queue('p', $1)", [{ allow_cancel: true, allow_expiry: true, priorities: 5 }]);
+  await a.query("select pgque.subscribe('p', 'c')");
+  const send = async (type: string, payload: string, more: object): Promise<Answer> => {
+    const all = { dedupe_key: "k", if_waiting: "postpone", delay: 60, ...more };
+    return (await a.query("select * from pgque.send_deduplicated('p', $1, $2, $3)", [type, payload, all])).rows[0];
+  };
+  const first = await send("one", "1", { ...options, delay: 0 });
+  const second = await send("two", "2", { priority: 1 });
+  const third = await send("three", "3", { delay: 0.001, headers: { from: "third" } });
+  expect([first.deduplicated, second.deduplicated, third.deduplicated]).toEqual([false, true, true]);
+  expect([second.replaced_id, third.replaced_id]).toEqual([first.id, second.id]);
+  expect(await updatesAndDeletes(a)).toEqual([]);
+  await a.query("select pgque.deliver_delayed('p')");
+  const { rows } = await a.query("select * from pgque.receive_messages('p', 'c')");
+  expect(rows).toMatchObject([
+    { message_id: third.id, type: "one", payload: "1", headers: options.headers, priority: 3 },
+  ]);
+});
+
+test("with one that waits for nobody, the new one is sent", async () => {
+  await postpone("received");
+  await deliver();
+  expect([await drain(a, "c"), await drain(a, "d")]).toEqual([["received"], ["received"]]);
+  const { id, ...sent } = await postpone("new");
+  expect(sent).toEqual({ deduplicated: false, replaced_id: null });
+  await a.query("select pgque.cancel('q', array[$1::bigint])", [id]);
+  expect(await postpone("newer"), "one that was cancelled does not come back").toMatchObject(sent);
+  await deliver();
+  expect([await drain(a, "c"), await drain(a, "d")]).toEqual([["newer"], ["newer"]]);
+});
+
+test("of a message with a key, postponed, the key is kept", async () => {
+  await a.query("select pgque.create_queue('l', $1)", [{ allow_cancel: true, partitions: 4 }]);
+  await a.query("select pgque.subscribe('l', 'c', $1)", [{ mode: "ordered" }]);
+  const send = (options: object) =>
+    a.query("select pgque.send_deduplicated('l', 't', 'x', $1)", [
+      { dedupe_key: "k", if_waiting: "postpone", delay: 0.001, ...options },
+    ]);
+  await send({ key: "its own", delay: 60 });
+  await send({ key: "another" });
+  await a.query("select pgque.deliver_delayed('l')");
+  expect((await a.query("select key from pgque.receive_messages('l', 'c')")).rows).toEqual([{ key: "its own" }]);
+});
+
+test("of two that postpone at once, and one that receives, the message comes once", async () => {
+  await postpone("old", { delay: 60 });
+  await b.query("begin");
+  await postpone("one", {}, b);
+  const other = await blocked(observer, a, statement, [
+    "other",
+    { dedupe_key: "k", if_waiting: "postpone", delay: 0.001 },
+  ]);
+  await b.query("commit");
+  expect((await other.result).rows[0]).toMatchObject({ deduplicated: true });
+  await deliver();
+  expect([await drain(a, "c"), await drain(a, "d")]).toEqual([["old"], ["old"]]);
+});
+
 test("what cannot be replaced is refused", async () => {
   const send = (options: object, queue = "q") => a.query("select pgque.send($1, 't', 'x', $2)", [queue, options]);
   await expect(send({ if_waiting: "replace" })).rejects.toMatchObject({
@@ -85,7 +149,10 @@ test("what cannot be replaced is refused", async () => {
     message: "expected if_waiting together with dedupe_key",
   });
   await expect(send({ if_waiting: "explode", dedupe_key: "k" })).rejects.toMatchObject({
-    message: 'expected if_waiting to be keep or replace, got: "explode"',
+    message: 'expected if_waiting to be keep, replace or postpone, got: "explode"',
+  });
+  await expect(send({ if_waiting: "postpone", dedupe_key: "k" })).rejects.toMatchObject({
+    message: "expected if_waiting = postpone together with delay or at",
   });
   await a.query("select pgque.create_queue('plain')");
   await expect(send({ if_waiting: "replace", dedupe_key: "k" }, "plain")).rejects.toMatchObject({

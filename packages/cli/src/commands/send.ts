@@ -1,4 +1,4 @@
-import type { SendManyOptions, SendOptions } from "@pgque/client";
+import type { SendManyOptions, SendOptions, Sent } from "@pgque/client";
 import { sendOptions } from "@pgque/client/options";
 import { command } from "../command.ts";
 import { withPgque } from "../database.ts";
@@ -43,13 +43,15 @@ async function sendOne(queue: string, text: string, flags: InputFlags): Promise<
     throw new UsageError("expected --from-line with lines to send, got a payload as argument");
   const payload = payloadOf(text);
   const sent = await withPgque(flags, "writer", (pgque) => pgque.send(queue, payload, givenOptions(flags)));
-  await printResult(
-    flags,
-    { queue, ...sent },
-    sent.deduplicated
-      ? `Already sent as message ${sent.id}.`
-      : `Sent message ${sent.id}${sent.replaced === undefined ? "" : ` in place of ${sent.replaced}`}.`,
-  );
+  await printResult(flags, { queue, ...sent }, answer(sent));
+}
+
+function answer({ id, deduplicated, replaced }: Sent): string {
+  if (replaced !== undefined)
+    return deduplicated
+      ? `Postponed message ${replaced}, now message ${id}.`
+      : `Sent message ${id} in place of ${replaced}.`;
+  return deduplicated ? `Already sent as message ${id}.` : `Sent message ${id}.`;
 }
 
 async function sendLines(queue: string, flags: InputFlags): Promise<void> {

@@ -105,12 +105,13 @@ export const sendOptions = {
   dedupeTtlMs: { check: dedupeTtlMs, default: dayMs, help: "how long the dedupe key counts" },
   /**
    * What becomes of the message that has the key. `keep`: it stays, and this one is not sent. `replace`, on a queue with `allowCancel`: it is
-   * cancelled for every consumer that has not received it, and this one is sent and takes the key. Default: `keep`.
+   * cancelled for every consumer that has not received it, and this one is sent and takes the key. `postpone`, with `delayMs` or `at`: it is cancelled
+   * likewise and sent anew, as it was, for that time; when it waits for nobody, this one is sent. Default: `keep`.
    */
   ifWaiting: {
-    check: oneOf("keep", "replace"),
+    check: oneOf("keep", "replace", "postpone"),
     default: "keep",
-    help: "the message that has the dedupe key is kept, or replaced by this one",
+    help: "the message that waits with the dedupe key is kept, replaced by this one, or postponed to its time",
   },
 } satisfies OptionTable;
 
@@ -175,6 +176,9 @@ export function sendConflicts(options: SendOptions & SendManyOptions, keyed: boo
       : undefined,
     options?.ifWaiting !== undefined && !keyed && options.dedupeKey === undefined
       ? "expected `ifWaiting` together with a dedupe key"
+      : undefined,
+    options?.ifWaiting === "postpone" && options.delayMs === undefined && options.at === undefined
+      ? 'expected `ifWaiting: "postpone"` together with `delayMs` or `at`'
       : undefined,
   ];
 }

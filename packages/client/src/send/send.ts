@@ -42,9 +42,9 @@ function sendText(
   { signal, ...options }: SendOptions,
 ): Promise<Sent> {
   const { all } = encodeSendOptions(queue.name, options);
-  // a second one that replaces would replace the first
-  const idempotent =
-    options.dedupeKey !== undefined && options.ifWaiting !== "replace" && outlivesTries(db, options.dedupeTtlMs);
+  // a second try would replace the first one
+  const keeps = options.ifWaiting === undefined || options.ifWaiting === "keep";
+  const idempotent = options.dedupeKey !== undefined && keeps && outlivesTries(db, options.dedupeTtlMs);
   return queries.send(
     db,
     { queue: queue.name, type, payload, options: all, keyed: options.dedupeKey !== undefined, idempotent },
