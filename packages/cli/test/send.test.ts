@@ -36,6 +36,14 @@ test("one message is sent, with all that it can have", async () => {
   const again = ["send", "q", "[1]", "--dedupe-key", "k", "--dedupe-ttl", "1h"];
   expect(await json(...again)).toEqual({ ...sent, deduplicated: true });
   expect((await run(...again)).out).toBe("Already sent as message 2.\n");
+  expect(await run("queue", "create", "reminders", "--allow-cancel", "on")).toMatchObject({ code: 0 });
+  const debounced = async (ifWaiting: string): Promise<string> =>
+    (await run("send", "reminders", "1", "--dedupe-key", "k", "--delay", "1h", "--if-waiting", ifWaiting)).out;
+  expect([await debounced("replace"), await debounced("replace"), await debounced("postpone")]).toEqual([
+    "Sent message 1.\n",
+    "Sent message 2 in place of 1.\n",
+    "Postponed message 2, now message 4.\n",
+  ]);
   expect(await json("send", "q", "2", "--delay", "5m")).toMatchObject({ id: expect.any(String) });
   expect(await json("send", "q", "3", "--at", "2099-01-31T12:00:00+01:00")).toMatchObject({ id: expect.any(String) });
   expect(await client.messages.peek("q")).toMatchObject([
