@@ -5,12 +5,11 @@ import * as queries from "./queries/runtime.ts";
 import { workerStatus } from "./queries/status.ts";
 import type { Batch } from "./receive/batch.ts";
 import type { ReceiveOptions } from "./receive/receive-options.ts";
-import { receive, type Reading } from "./receive/receive.ts";
+import { receive, receiveTexts, type Reading } from "./receive/receive.ts";
 import { Settler, WorkerSettler } from "./settle/settler.ts";
-import type { MessageOf, MessageTypes, Source } from "./types.ts";
+import type { Message, MessageOf, MessageTypes, Source } from "./types.ts";
 import { queueOf, type QueueRef } from "./queue/define-queue.ts";
 import { id, type Id, ids, integer, name, sizedText, text } from "./options/checks.ts";
-import { list } from "./queries/values.ts";
 import { callProblems, refuse, type CallOptions } from "./options/option.ts";
 
 const dayMs = 86_400_000;
@@ -67,6 +66,23 @@ export class Runtime {
   }
 
   /**
+   * Receives payloads as the texts that are stored, to pass them on as they are. `finished`: a batch that is acked in the same call and transaction.
+   *
+   * @example
+   * const batch = await pgque.runtime.receiveTexts(orders, { max: 1000 });
+   * for (const { payload } of batch) console.log(payload.length, "characters of JSON");
+   */
+  async receiveTexts(queue: QueueRef, options: ReceiveOptions = {}, finished?: Id): Promise<Batch<Message<string>>> {
+    return receiveTexts(
+      this.#db,
+      new Settler(this.#db),
+      queue,
+      options,
+      finished === undefined ? undefined : String(finished),
+    );
+  }
+
+  /**
    * Settles batches by their ids, as the client itself does, and says in its telemetry whose they are.
    *
    * @example
@@ -100,8 +116,7 @@ export class Runtime {
       sizedText(1, 200)("step", step),
       ...callProblems(options),
     ]);
-    const args = { "batch_id bigint": batchId, "message_id bigint": messageId, name: step, result: json };
-    return this.#db.flag("store_step", args, { idempotent: true, signal: options.signal });
+    return queries.storeStep(this.#db, { batchId, messageId, step, json }, options.signal);
   }
 
   /**
@@ -118,8 +133,7 @@ export class Runtime {
   ): Promise<void> {
     refuse("forgetSteps", [name("consumer", consumer), ids("messageIds", messageIds), ...callProblems(options)]);
     const named = { queue: queueOf("forgetSteps", queue).name, consumer };
-    const args = { ...named, "message_ids bigint[]": list(messageIds) };
-    await this.#db.value("forget_steps", args, { ...named, idempotent: true, signal: options.signal });
+    await queries.forgetSteps(this.#db, named, messageIds, options.signal);
   }
 
   /**
@@ -133,19 +147,12 @@ export class Runtime {
   async reportProgress(
     queue: QueueRef,
     consumer: string,
-    reports: readonly { id: Id; attempt: number; kind: "progress" | "log"; value: string }[],
+    reports: readonly queries.ProgressReport[],
     options: CallOptions = {},
   ): Promise<void> {
     refuse("reportProgress", [name("consumer", consumer), ...callProblems(options)]);
     const named = { queue: queueOf("reportProgress", queue).name, consumer };
-    const args = {
-      ...named,
-      "message_ids bigint[]": list(reports.map((report) => report.id)),
-      "attempts int[]": list(reports.map(({ attempt }) => String(attempt))),
-      "kinds text[]": list(reports.map(({ kind }) => kind)),
-      "reports text[]": list(reports.map(({ value }) => value.replaceAll("\0", "\u{FFFD}").toWellFormed())),
-    };
-    await this.#db.value("report_progress", args, { ...named, signal: options.signal });
+    await queries.reportProgress(this.#db, named, reports, options.signal);
   }
 
   /**

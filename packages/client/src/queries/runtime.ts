@@ -1,4 +1,5 @@
 import type { Connection } from "../connection/connection.ts";
+import type { Id } from "../options/checks.ts";
 import { date, epochMs, list, milliseconds, orNull } from "./values.ts";
 
 export async function heartbeat(
@@ -19,6 +20,50 @@ export async function heartbeat(
 export function extend(db: Connection, batchId: string, leaseMs: number, signal?: AbortSignal): Promise<boolean> {
   const args = { "batch_id bigint": batchId, "lease interval": milliseconds(leaseMs) };
   return db.flag("extend", args, { idempotent: true, signal });
+}
+
+export function storeStep(
+  db: Connection,
+  { batchId, messageId, step, json }: { batchId: Id; messageId: Id; step: string; json: string | null },
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const args = { "batch_id bigint": batchId, "message_id bigint": messageId, name: step, result: json };
+  return db.flag("store_step", args, { idempotent: true, signal });
+}
+
+export async function forgetSteps(
+  db: Connection,
+  named: { queue: string; consumer: string },
+  messageIds: readonly Id[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const args = { ...named, "message_ids bigint[]": list(messageIds) };
+  await db.value("forget_steps", args, { ...named, idempotent: true, signal });
+}
+
+/** What PostgreSQL cannot store as text is replaced. */
+export async function reportProgress(
+  db: Connection,
+  named: { queue: string; consumer: string },
+  reports: readonly ProgressReport[],
+  signal?: AbortSignal,
+): Promise<void> {
+  const args = {
+    ...named,
+    "message_ids bigint[]": list(reports.map((report) => report.id)),
+    "attempts int[]": list(reports.map(({ attempt }) => String(attempt))),
+    "kinds text[]": list(reports.map(({ kind }) => kind)),
+    "reports text[]": list(reports.map(({ value }) => value.replaceAll("\0", "\u{FFFD}").toWellFormed())),
+  };
+  await db.value("report_progress", args, { ...named, signal });
+}
+
+/** What a handler reports of a message: JSON of `progress`, or a line of `log`. */
+export interface ProgressReport {
+  id: Id;
+  attempt: number;
+  kind: "progress" | "log";
+  value: string;
 }
 
 /** Milliseconds by the database's clock; negative when it is overdue. */

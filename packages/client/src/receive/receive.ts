@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { Connection } from "../connection/connection.ts";
-import { receiveMessages } from "../queries/receive-messages.ts";
-import { queueOf, type QueueRef } from "../queue/define-queue.ts";
-import type { MessageOf, MessageTypes } from "../types.ts";
+import { receiveMessages, type ReceivedRow } from "../queries/receive-messages.ts";
+import { queueOf, type Queue, type QueueRef } from "../queue/define-queue.ts";
+import type { Message, MessageOf, MessageTypes } from "../types.ts";
 import { callProblems, completed, refuse } from "../options/option.ts";
-import { Batch } from "./batch.ts";
+import { Batch, type BatchContent } from "./batch.ts";
 import { readMessages } from "./read-messages.ts";
 import { receiveOptions, type ReceiveOptions } from "./receive-options.ts";
 import { defaultRetryAfterMs } from "../settle/settle-options.ts";
@@ -31,6 +31,39 @@ export async function receive<Types extends MessageTypes>(
   options: ReceiveOptions = {},
   { checkMs = db.callTimeoutMs, onLeased, finished }: Reading = {},
 ): Promise<Batch<MessageOf<Types>>> {
+  return receiveRead(db, settler, ref, options, finished, async (queue, rows) => {
+    if (rows.length > 0) onLeased?.();
+    const { messages, payloadBytes, invalid } = await readMessages(queue, rows, checkMs);
+    // valid messages are what the schemas of the queue say, which is what Types stands for
+    return { messages: messages as unknown as MessageOf<Types>[], payloadBytes, invalid };
+  });
+}
+
+/** The same with payloads as the texts that are stored, whatever the schemas of the queue say. */
+export async function receiveTexts(
+  db: Connection,
+  settler: Settler,
+  ref: QueueRef,
+  options: ReceiveOptions,
+  finished: string | undefined,
+): Promise<Batch<Message<string>>> {
+  return receiveRead(db, settler, ref, options, finished, (_queue, rows) => ({
+    messages: rows,
+    payloadBytes: rows.map(({ payload }) => Buffer.byteLength(payload)),
+    invalid: [],
+  }));
+}
+
+type ReadBatch<Received> = Pick<BatchContent<Received>, "messages" | "payloadBytes" | "invalid">;
+
+async function receiveRead<Received extends Message>(
+  db: Connection,
+  settler: Settler,
+  ref: QueueRef,
+  options: ReceiveOptions,
+  finished: string | undefined,
+  read: (queue: Queue, rows: readonly ReceivedRow[]) => ReadBatch<Received> | Promise<ReadBatch<Received>>,
+): Promise<Batch<Received>> {
   const queue = queueOf("receive", ref);
   refuse("receive", callProblems(options, receiveOptions));
   const { consumer, max, maxBytes, leaseMs, reportsStarted, signal } = completed(options, receiveOptions);
@@ -42,16 +75,11 @@ export async function receive<Types extends MessageTypes>(
       ? await receiveMessages(db, request, signal)
       : await telemetry.receive(request, () => receiveMessages(db, request, signal));
   const [first] = rows;
-  if (first !== undefined) onLeased?.();
-  const { messages, payloadBytes, invalid } = await readMessages(queue, rows, checkMs);
   const content = {
+    ...(await read(queue, rows)),
     id: first?.batchId ?? null,
-    // valid messages are what the schemas of the queue say, which is what Types stands for
-    messages: messages as unknown as MessageOf<Types>[],
-    payloadBytes,
-    invalid,
     leasedUntil: first?.leasedUntil ?? null,
     retryAfterMs: queue.defaults.retryAfterMs ?? defaultRetryAfterMs,
   };
-  return new Batch<MessageOf<Types>>(content, telemetry === undefined ? settler : new Settler(db, request));
+  return new Batch<Received>(content, telemetry === undefined ? settler : new Settler(db, request));
 }
