@@ -32,8 +32,17 @@ const layers = {
   "@pgque/client": ["@pgque/sql"],
   "@pgque/worker": ["@pgque/client"],
   "@pgque/dashboard": ["@pgque/client"],
+  "@pgque/relay": ["@pgque/client"],
   "@pgque/bench": ["@pgque/sql", "@pgque/postgres", "@pgque/client", "@pgque/worker"],
-  pgque: ["@pgque/sql", "@pgque/postgres", "@pgque/client", "@pgque/worker", "@pgque/bench", "@pgque/dashboard"],
+  pgque: [
+    "@pgque/sql",
+    "@pgque/postgres",
+    "@pgque/client",
+    "@pgque/worker",
+    "@pgque/bench",
+    "@pgque/dashboard",
+    "@pgque/relay",
+  ],
 };
 
 const packages = globSync(["packages/*/package.json", "sql/package.json", "bench/package.json"], { cwd: root })

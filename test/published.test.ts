@@ -30,6 +30,7 @@ test("every package is packed", () => {
     "pgque-client",
     "pgque-dashboard",
     "pgque-postgres",
+    "pgque-relay",
     "pgque-sql",
     "pgque-worker",
   ]);
@@ -94,10 +95,12 @@ test("every package says what release.json says, and leaves out what is not know
   }
 });
 
-const entryPoints = ["packages/client", "packages/worker", "packages/dashboard", "sql"].flatMap((of) => {
-  const { name, exports } = JSON.parse(readFileSync(path.join(root, of, "package.json"), "utf8"));
-  return Object.keys(exports).map((entry) => path.posix.join(name, entry));
-});
+const entryPoints = ["packages/client", "packages/worker", "packages/dashboard", "packages/relay", "sql"].flatMap(
+  (of) => {
+    const { name, exports } = JSON.parse(readFileSync(path.join(root, of, "package.json"), "utf8"));
+    return Object.keys(exports).map((entry) => path.posix.join(name, entry));
+  },
+);
 
 test.each(entryPoints)("import and require of %s give the same", async (name) => {
   const imported = await import(name);
