@@ -5,6 +5,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { consumerOptions, queueOptions, sendOptions, sqlName } from "../packages/client/dist/options/index.js";
+import { relayOptions } from "../packages/relay/dist/relay-options.js";
 import { workerOptions } from "../packages/worker/dist/index.js";
 
 /** Stands between `<!-- options: NAME -->` and `<!-- end -->`. */
@@ -12,6 +13,7 @@ const tables = {
   "a queue": { file: "docs/queues.md", text: withSql(queueOptions) },
   "a consumer": { file: "docs/queues.md", text: withSql(without(consumerOptions, "strict")) },
   "a message": { file: "docs/queues.md", text: withSql(without(sendOptions, "type")) },
+  "a relay": { file: "packages/relay/README.md", text: withValues(relayOptions) },
   "a worker": { file: "packages/worker/README.md", text: withValues(workerOptions) },
 };
 

@@ -12,6 +12,7 @@ const documents = [
   "packages/client/README.md",
   "packages/worker/README.md",
   "packages/dashboard/README.md",
+  "packages/relay/README.md",
   "packages/cli/README.md",
   "packages/postgres/README.md",
   ...readdirSync(path.join(root, "docs"))

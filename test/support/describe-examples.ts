@@ -103,6 +103,15 @@ export function describeExamples(node: string, version: string): void {
       });
     });
 
+    test("a relay writes to a destination of the application's own", async () => {
+      await using database = await freshDatabase();
+      const { output, closed } = run("relay/sink.ts", database.url);
+      expect({ code: await closed, output: output.text }).toEqual({
+        code: 0,
+        output: '1 {"orderId":1}\n2 {"orderId":2}\nrefused\n',
+      });
+    });
+
     test("the example of the telemetry page makes the spans that it says", async () => {
       await using database = await freshDatabase();
       const printSpans = path.join(root, "test/support/print-spans.ts");

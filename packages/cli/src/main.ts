@@ -3,6 +3,7 @@ import { sanitizeLines, redact } from "@pgque/client/redact";
 import { benchCommand, type ScenarioFlags } from "./commands/bench.ts";
 import { consumerCommand } from "./commands/consumer.ts";
 import { dashboardCommand } from "./commands/dashboard.ts";
+import { relayCommand } from "./commands/relay.ts";
 import { devCommand } from "./commands/dev.ts";
 import { dlqCommand } from "./commands/dlq.ts";
 import { doctorCommand } from "./commands/doctor.ts";
@@ -40,6 +41,7 @@ Examples:
   pgque guard --older-than 10m        watch for transactions that hold the xmin horizon
   pgque top                           queues, live
   pgque dashboard                     the same in a browser, with what to do
+  pgque relay orders ...              write all that is sent to Redis Streams or a webhook
   pgque bench --quick                 the effect of a long transaction on a queue, in two minutes
 
 The database is that of --database-url, else of DATABASE_URL, else of PGHOST, PGPORT, PGUSER, PGPASSWORD, PGDATABASE, else of
@@ -70,6 +72,7 @@ const commands = [
   guardCommand,
   topCommand,
   dashboardCommand,
+  relayCommand,
 ];
 
 /** Runs the command line and ends the process: 0 done, 1 failed, 2 wrong usage. Reports every failure itself. */

@@ -45,6 +45,15 @@ export function loadDashboard(): Promise<typeof import("@pgque/dashboard")> {
   return load("@pgque/dashboard", "pgque dashboard");
 }
 
+/**
+ * The relay: the one that is installed, else the one that npm has or fetches.
+ *
+ * @throws NotInstalled
+ */
+export function loadRelay(): Promise<typeof import("@pgque/relay")> {
+  return load("@pgque/relay", "pgque relay");
+}
+
 /** @throws NotInstalled */
 export async function loadPromClient(): Promise<typeof import("prom-client")> {
   return import("prom-client").catch((error: unknown) => {

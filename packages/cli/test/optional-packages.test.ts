@@ -21,6 +21,7 @@ test.each([
   ["@pgque/bench", "bench", ["bench", "--quick"]],
   ["@pgque/postgres", "dev", ["dev"]],
   ["@pgque/dashboard", "dashboard", ["dashboard", "--database-url", "postgres://127.0.0.1/x"]],
+  ["@pgque/relay", "relay", ["relay", "q", "--name", "r", "--to", "redis://x"]],
 ])("without %s an unpublished version says what installs it, and asks no registry", async (name, command, args) => {
   expect(await pgque("unpublished", args)).toEqual({
     code: 1,

@@ -60,6 +60,7 @@ const sensible: Record<string, string[]> = {
   "message cancel": ["1"],
   "queue set": ["--max-retries", "1"],
   "consumer set": ["--max-in-flight", "1"],
+  relay: ["--to", "redis://127.0.0.1:1"],
 };
 
 const needed = (leaf: Leaf): string[] => [
