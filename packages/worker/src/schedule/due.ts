@@ -20,8 +20,8 @@ export function isFromAhead({ changedAt, lastRunAt }: Pick<Schedule, "changedAt"
 
 /**
  * The times of a schedule that are to be run now, the earliest first: those that have just come, and of those that were missed since it
- * was changed or run last as many as it says, the latest. After a step of the clock back it goes by the last minute alone: nothing was
- * missed, and what was run is not run again.
+ * was changed or run last as many as it says, the latest. After a step of the clock back it goes by the last minute alone, since the change if that
+ * was not ahead: nothing was missed, and what was run is not run again.
  *
  * All that this goes by is in the database: a worker that starts knows what one knows that has been running.
  */
@@ -32,7 +32,7 @@ export function dueTimes(
 ): Date[] {
   const nowMs = now.getTime();
   const sinceMs = isFromAhead({ changedAt, lastRunAt }, now)
-    ? nowMs - lookBackMs
+    ? Math.max(nowMs - lookBackMs, changedAt > now ? 0 : changedAt.getTime())
     : Math.max(lastRunAt?.getTime() ?? 0, changedAt.getTime(), nowMs - memoryMs);
   const due: Date[] = [];
   for (const at of times.back(nowMs)) {

@@ -34,7 +34,7 @@ export async function startScheduler(
   // a clock that is set by hand knows from now on for whom it has to wait
   if (!isShared) await clock.wait(0, stopping);
   const round = async () => {
-    const waitMs = await scheduler.round(await runs.now(), stopping);
+    const waitMs = await scheduler.round(runs.now, stopping);
     return isShared ? waitMs + Math.random() * spreadMs : waitMs;
   };
   return retry("scheduling", isShared ? rereadMs : dayMs, options, stopping, round, (ms, signal) =>
@@ -75,11 +75,12 @@ export class Scheduler {
   /**
    * Runs what is due.
    *
-   * @param now by the clock that runs go by
+   * @param clock what runs go by. It is asked after the schedules: to who was halted in between, a run of others must not be one from ahead
    * @returns in how many milliseconds the next time comes; 0 after a run, which takes time; Infinity: nothing is scheduled
    */
-  async round(now: Date, stopping: AbortSignal): Promise<number> {
+  async round(clock: () => Promise<Date>, stopping: AbortSignal): Promise<number> {
     const schedules = await this.#runs.schedules();
+    const now = await clock();
     this.#known = new Map(schedules.map((schedule) => [schedule.name, this.#read(schedule)]));
     this.#sayAhead(schedules, now);
     const planned = schedules.flatMap((schedule) => {

@@ -66,4 +66,6 @@ test("after a step of the clock back, times come as before, and nothing was miss
   expect(due({ all: 9 }, "05:00:00", "04:00:00", "0 * * * *", "09:00:00"), "changed ahead").toEqual(["05:00:00"]);
   expect(due({ all: 9 }, "05:30:00", "09:00:00"), "what came before").toEqual([]);
   expect(due("skip", "05:00:00", "05:00:05"), "run by another meanwhile").toEqual([]);
+  const secondly = due({ all: 9 }, "05:00:03", "09:00:00", "* * * * * *", "05:00:00");
+  expect(secondly, "what came before it was set").toEqual(["05:00:01", "05:00:02", "05:00:03"]);
 });

@@ -38,7 +38,8 @@ function makeScheduler(): Scheduler {
   );
 }
 
-const round = (nowMs: number, by: Scheduler = scheduler): Promise<number> => by.round(new Date(nowMs), never);
+const round = (nowMs: number, by: Scheduler = scheduler): Promise<number> =>
+  by.round(async () => new Date(nowMs), never);
 
 /** Scheduled runs are remembered by the schedule's name: each test has its own. */
 const nameOf = (name: string): string => `${name} of ${queue.name}`;
@@ -99,11 +100,27 @@ test("of four workers that come to the same times one sends", async () => {
   expect(await sent()).toEqual([4, 3, 2, 1, 0].map((ago) => ["hourly", hoursAgo(ago)]));
 });
 
+test("to a worker that was halted in a round, what others have run meanwhile is not a step of the clock back", async () => {
+  await schedule("secondly", "* * * * * *", { catchUp: "skip" });
+  let now = halfPast;
+  const shared = sharedRuns(pgque, queue);
+  const schedules: typeof shared.schedules = async () => {
+    now += 30_000;
+    await round(now, makeScheduler());
+    await sent();
+    return shared.schedules();
+  };
+  const warn = (message: string): void => void warnings.push(message);
+  const halted = new Scheduler(queue, { ...silent, warn }, { ...shared, schedules });
+  await halted.round(async () => new Date(now), never);
+  expect([warnings, await sent()]).toEqual([[], []]);
+});
+
 test("a worker goes on where one that stopped has left off", async () => {
   await schedule("hourly", "0 * * * *", { catchUp: { all: 10 } });
   const stopping = new AbortController();
   const stops = new Scheduler(queue, { ...silent, info: () => stopping.abort() }, sharedRuns(pgque, queue));
-  await stops.round(new Date(halfPast), stopping.signal);
+  await stops.round(async () => new Date(halfPast), stopping.signal);
   expect(await sent()).toEqual([["hourly", hoursAgo(9)]]);
   await round(halfPast);
   expect(await sent()).toHaveLength(9);
