@@ -6,7 +6,9 @@ import { ledgerOfProcess } from "../ledger.ts";
 
 const [folder = "", name = "", definition = "{}"] = process.argv.slice(2);
 const note = ledgerOfProcess(folder);
-await using pgque = new Pgque(process.env["DATABASE_URL"], { callTimeoutMs: 5000 });
+// as an application that is to survive a connection that says nothing: its own statements have a limit too
+const connection = { connectionString: process.env["DATABASE_URL"], query_timeout: 5000 };
+await using pgque = new Pgque(connection, { callTimeoutMs: 5000 });
 const options = JSON.parse(definition);
 const queue = defineQueue(name, options);
 const keys = 3;
