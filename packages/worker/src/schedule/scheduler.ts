@@ -34,7 +34,7 @@ export async function startScheduler(
   // a clock that is set by hand knows from now on for whom it has to wait
   if (!isShared) await clock.wait(0, stopping);
   const round = async () => {
-    const waitMs = await scheduler.round(runs.now, stopping);
+    const waitMs = await scheduler.round(() => runs.now(), stopping);
     return isShared ? waitMs + Math.random() * spreadMs : waitMs;
   };
   return retry("scheduling", isShared ? rereadMs : dayMs, options, stopping, round, (ms, signal) =>
