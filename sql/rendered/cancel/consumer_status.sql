@@ -79,9 +79,9 @@ begin
               coalesce(sum(b.messages - o.settled) filter (
                 where c.mode <> 'ordered' or b.waits_until is null and not pgque.can_be_taken_over(b.worker, b.lease_until, b.waits_until)
               ), 0) as in_flight,
-              greatest(
+              case when c.mode = 'shared' then greatest(
                 (coalesce(cardinality((p.watermark).still_open), 0) + p.batch_no - (p.watermark).settled_before + 1)::float8 / 1000, 1
-              ) as scale
+              ) else 1 end as scale
          from (
            (
              select b.id, b.segment, b.messages, b.worker, b.lease_until, b.waits_until
@@ -93,7 +93,7 @@ begin
              select b.id, b.segment, b.messages, b.worker, b.lease_until, b.waits_until
                from pgque.batch_1 b
               where b.consumer_id = p.consumer_id and b.lane = p.lane and b.batch_no >= (p.watermark).settled_before
-              order by b.batch_no
+              order by b.batch_no desc
               limit greatest(1000 - coalesce(cardinality((p.watermark).still_open), 0), 0)
            )
          ) b

@@ -89,6 +89,26 @@ test("open batches are counted up to a thousand; of more their number is an esti
   expect(await buffers()).toBeLessThanOrEqual(1.2 * before);
 });
 
+test("an open batch is seen behind all that have been finished since the watermark moved, in each of sixteen lanes", async () => {
+  await client.query("select pgque.create_queue('q', '{\"partitions\": 16}')");
+  await client.query(
+    "select pgque.subscribe('q', 'c', '{\"mode\": \"ordered\"}'), pgque.subscribe('q', 'd', '{\"mode\": \"shared\"}')",
+  );
+  await sendMany(130, '{"key": "k"}');
+  for (const consumer of ["c", "d"]) {
+    for (let n = 0; n < 125; n += 1) await ack(client, (await receive(client, consumer, 1)).batch);
+    await receive(client, consumer, 2);
+  }
+  const { rows } = await client.query(
+    "select consumer, depth, in_flight, open_batches, estimated from pgque.consumer_status('q')",
+  );
+  const found = { depth: "3", in_flight: "2", open_batches: 1, estimated: false };
+  expect(rows).toEqual([
+    { consumer: "c", ...found },
+    { consumer: "d", ...found },
+  ]);
+});
+
 test("the rate is that of the last hundred receives, when a minute had more", async () => {
   await makeQueue(client);
   await sendMany(2_000);
