@@ -27,7 +27,7 @@ export interface OperatorOptions {
    * Signs confirmations. At least 32 characters, the same in all processes that serve one dashboard. Default: a random one of this process,
    * with which a confirmation is void after a restart and in other processes.
    */
-  tokenSecret?: string;
+  tokenSecret?: string | undefined;
 }
 
 /** @throws PgqueError INVALID_OPTION, without the secret */

@@ -52,20 +52,31 @@ export function basicAuth(hash: string | undefined): Authorize {
     return right;
   };
   return async (request) => {
-    const password = passwordOf(request.headers.get("authorization") ?? "");
+    const { password } = credentialsOf(request.headers.get("authorization") ?? "") ?? {};
     if (password !== undefined && (await isRight(password))) return true;
     const headers = { "www-authenticate": 'Basic realm="Pgque", charset="UTF-8"', "cache-control": "no-store" };
     return new Response("A password is needed.\n", { status: 401, headers });
   };
 }
 
+/**
+ * The user name of basic authentication, for the audit log: behind `basicAuth` whoever has the password says who they are.
+ *
+ * @returns undefined: there is none
+ * @example
+ * createDashboard(pgque, { authorize: basicAuth(hash), operator: { who: basicUser, pgque: operators, audit } });
+ */
+export function basicUser(request: Request): string | undefined {
+  return credentialsOf(request.headers.get("authorization") ?? "")?.user || undefined;
+}
+
 const form = /^scrypt\$32768\$8\$1\$([\w-]{22})\$([\w-]{43})$/;
 
-function passwordOf(header: string): string | undefined {
+function credentialsOf(header: string): { user: string; password: string } | undefined {
   const [, encoded] = /^Basic ([A-Za-z0-9+/=]{1,2000})$/i.exec(header) ?? [];
   if (encoded === undefined) return undefined;
-  const [, password] = /^[^:]*:(.*)$/s.exec(Buffer.from(encoded, "base64").toString("utf8")) ?? [];
-  return password;
+  const [, user = "", password] = /^([^:]*):(.*)$/s.exec(Buffer.from(encoded, "base64").toString("utf8")) ?? [];
+  return password === undefined ? undefined : { user, password };
 }
 
 function derive(password: string, salt: Buffer): Promise<Buffer> {

@@ -1,8 +1,9 @@
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import { createAdaptorServer, getRequestListener } from "@hono/node-server";
 import { type Pgque, PgqueError } from "@pgque/client";
-import { type Authorize, createDashboard, type DashboardOptions } from "../dashboard.ts";
+import { type Authorize, createDashboard, type Dashboard, type DashboardOptions } from "../dashboard.ts";
 import { basicAuth } from "./password.ts";
 
 export interface ServeOptions extends Pick<DashboardOptions, "basePath" | "refreshMs" | "operator"> {
@@ -51,6 +52,18 @@ export async function serveDashboard(pgque: Pgque, options: ServeOptions = {}): 
       await closed;
     },
   };
+}
+
+/**
+ * A dashboard as a listener of node:http, and of what takes one, such as Express. It reads the body of a form itself: nothing may have read it.
+ *
+ * @example
+ * createServer(nodeListener(dashboard)).listen(3000, "127.0.0.1");
+ */
+export function nodeListener(dashboard: Dashboard): (request: IncomingMessage, response: ServerResponse) => void {
+  // the globals of an application stay as they are
+  const listener = getRequestListener(dashboard, { overrideGlobalObjects: false });
+  return (request, response) => void listener(request, response);
 }
 
 /** A page of another site may have its name point to this machine; the browser then asks by that name. */
