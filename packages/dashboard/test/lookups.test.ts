@@ -46,6 +46,24 @@ test("a message is shown for each consumer: its state, attempt, reason, headers 
   );
 });
 
+test("results, steps, progress and log lines of a message are shown, whatever is in them", async () => {
+  await pgque.ensure(defineQueue("orders", { retentionMs: 60_000 }));
+  await pgque.subscribe("orders");
+  const { id } = await pgque.send("orders", 1, { resultTtlMs: 60_000 });
+  const { runtime } = pgque;
+  const batch = await pgque.receive("orders");
+  await runtime.storeStep(batch.id ?? "", id, hostile, JSON.stringify({ charged: hostile }));
+  await runtime.reportProgress("orders", "default", [
+    { id, attempt: 1, kind: "progress", value: '{"done": 0.5}' },
+    { id, attempt: 1, kind: "log", value: `charging ${hostile}` },
+  ]);
+  await pgque.ackWithResults(batch.id ?? "", [{ id, result: { receipt: hostile } }]);
+  const { status, text } = await viewerOf(pgque)(messagePath("orders", id));
+  expect(status).toBe(200);
+  expect(text).not.toMatch(/<img|\u202E|\r/);
+  for (const seen of ["What handlers of", "receipt", "charged", "0.5", "charging"]) expect(text).toContain(seen);
+});
+
 test("a message that is not there, and one of no queue, have pages that say so", async () => {
   await pgque.ensure("orders");
   const get = viewerOf(pgque);

@@ -1,22 +1,27 @@
 import type { FoundMessage } from "@pgque/client";
 import { sanitizeLines } from "@pgque/client/redact";
 import { html } from "hono/html";
+import type { Reports } from "../reading/reports.ts";
 import { actionLink } from "./action-page.ts";
 import { fact, jsonText, layout, type Markup, name, queueLink, table, time } from "./layout.ts";
 
 /** So much of headers and of a payload is shown. */
 const charsMax = 100_000;
+/** And of what stands in a table. */
+const cellCharsMax = 1000;
 
 interface Shown {
   queue: string;
   id: string;
+  reports: readonly Reports[];
   /** The queue lets messages be cancelled. */
   isCancellable: boolean;
   isOperator: boolean;
 }
 
 /** A message: where it is for each consumer, and what it says. */
-export function messagePage(found: readonly FoundMessage[], { queue, id, isCancellable, isOperator }: Shown): Markup {
+export function messagePage(found: readonly FoundMessage[], shown: Shown): Markup {
+  const { queue, id, reports, isCancellable, isOperator } = shown;
   const [first] = found;
   const body = html`
     <h1>Message ${id} of ${queueLink(queue)}</h1>
@@ -27,7 +32,7 @@ export function messagePage(found: readonly FoundMessage[], { queue, id, isCance
         ? ""
         : html`
             <h2>Where it is</h2>
-            ${places(found)} ${found.map(reasonOf)}
+            ${places(found)} ${found.map(reasonOf)} ${reports.map(reportsOf)}
             <h2>What it says</h2>
             <dl>
               ${fact("Type", name(first.type))} ${fact("Sent", time(first.createdAt))}
@@ -65,6 +70,43 @@ function reasonOf({ consumer, reason }: FoundMessage): Markup | string {
   if (reason === null) return "";
   return html`<h3>Reason${consumer === null ? "" : html` of ${name(consumer)}`}</h3>
     <pre>${sanitizeLines(reason)}</pre>`;
+}
+
+function reportsOf({ consumer, result, steps, progress }: Reports): Markup {
+  return html`<h2>What handlers of ${name(consumer)} have kept</h2>
+    ${
+      result === undefined
+        ? ""
+        : html`<h3>Result</h3>
+            <pre>
+${result.state === "dead" ? `dead: ${sanitizeLines(result.reason ?? "")}` : jsonText(result.result ?? null, charsMax)}</pre>`
+    }
+    ${
+      steps.length === 0
+        ? ""
+        : table(
+            `Steps of ${consumer}`,
+            ["Step", "Stored", "Result"],
+            steps.map(({ step, storedAt, result: of }) => [name(step), time(storedAt), cell(of)]),
+          )
+    }
+    ${
+      progress.length === 0
+        ? ""
+        : table(
+            `Progress of ${consumer}`,
+            ["When", "Attempt", "What"],
+            progress.map(({ reportedAt, attempt, kind, value }) => [
+              time(reportedAt),
+              attempt,
+              kind === "log" ? name(String(value)) : cell(value),
+            ]),
+          )
+    }`;
+}
+
+function cell(value: unknown): Markup {
+  return html`<code>${value === undefined ? "" : jsonText(value, cellCharsMax)}</code>`;
 }
 
 /** When something happened, or will: the time that belongs to the state. */

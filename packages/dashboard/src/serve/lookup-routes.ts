@@ -8,6 +8,7 @@ import { schedulesPage } from "../pages/schedules-page.ts";
 import { Feed } from "../reading/feed.ts";
 import { readHorizon } from "../reading/horizon.ts";
 import type { Overview } from "../reading/overview.ts";
+import { readReports } from "../reading/reports.ts";
 
 interface Lookups {
   pgque: Pgque;
@@ -38,11 +39,12 @@ export function addLookups(app: Hono, { pgque, feed, operates, refreshMs }: Look
   };
   app.get("/message", async (context) => {
     const { queue, id, found } = await find(context);
-    const [isOperator, { allowCancel }] = await Promise.all([
+    const [isOperator, { allowCancel }, reports] = await Promise.all([
       operates(context.req.raw),
       pgque.queues.settings(queue, limited()),
+      readReports(pgque, queue, id, found),
     ]);
-    const page = messagePage(found, { queue, id, isOperator, isCancellable: allowCancel === true });
+    const page = messagePage(found, { queue, id, reports, isOperator, isCancellable: allowCancel === true });
     return context.html(page, found.length === 0 ? 404 : 200);
   });
   app.get("/schedules", async (context) => {
