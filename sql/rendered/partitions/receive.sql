@@ -35,6 +35,8 @@ declare
   part record;
   lanes int[];
   from_lane int;
+  per_key int;
+  open_before bigint[];
   message record;
   seen int := 0;
   messages int := 0;
@@ -55,7 +57,7 @@ begin
     perform pgque.check_receive(max_messages, lease, max_bytes);
   end if;
   lock table only pgque.batch_1 in row exclusive mode;
-  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits,
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit, c.max_in_flight_per_key) is not null as has_limits,
          pg_advisory_xact_lock(hashint8extended(c.id::bigint << 16, 372648738588768809)) is not null as is_locked
     into of_consumer, consumer_mode, is_paused, has_limits, is_locked
     from pgque.consumer c where c.queue_id = 1 and c.name = receive_1.consumer;
@@ -80,6 +82,7 @@ begin
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;
+    per_key := limits.per_key;
     if max_messages = 0 and consumer_mode <> 'ordered' then
       return;
     end if;
@@ -116,6 +119,22 @@ begin
                   and not pg_visible_in_snapshot(m.txid, s.prev)
              )
            end
+    and (
+      per_key is null
+      or per_key > (
+        select coalesce(sum(o.unsettled), 0)
+          from (
+            select * from pgque.batch_1 o where o.consumer_id = of_consumer and o.lane = b.lane and o.batch_no = any (b.still_open)
+            union all
+            select * from pgque.batch_1 o where o.consumer_id = of_consumer and o.lane = b.lane and o.batch_no >= b.settled_before
+          ) i
+          cross join lateral (
+            select i.messages - coalesce(sum(cardinality(o.message_ids)), 0) as unsettled, coalesce(bool_or(o.final), false) or i.id is null as finished
+              from pgque.outcome_1 o where o.segment = i.segment and o.batch_id = i.id
+          ) o
+          where not o.finished
+      )
+    )
   );
   foreach from_lane in array coalesce(lanes, '{}') loop
     if consumer_mode = 'ordered' and (pgque.open_batch_of_lane(1, of_consumer, from_lane)).batch_id is not null then
@@ -125,6 +144,21 @@ begin
       end if;
       -- nothing was left of it, or somebody is just settling it
       continue when (pgque.open_batch_of_lane(1, of_consumer, from_lane)).batch_id is not null;
+    end if;
+    if per_key is not null then
+      select coalesce(array_agg(i.batch_no order by i.batch_no), '{}'), greatest(least(limits.allowed, per_key - coalesce(sum(o.unsettled), 0)), 0)
+        into open_before, max_messages
+        from (select * from pgque.batch_1 n where n.consumer_id = of_consumer and n.lane = from_lane order by n.batch_no desc limit 1) n
+       cross join lateral (
+         select * from pgque.batch_1 o where o.consumer_id = of_consumer and o.lane = from_lane and o.batch_no = any (n.still_open)
+         union all
+         select * from pgque.batch_1 o where o.consumer_id = of_consumer and o.lane = from_lane and o.batch_no >= n.settled_before
+       ) i
+       cross join lateral (
+         select i.messages - coalesce(sum(cardinality(o.message_ids)), 0) as unsettled, coalesce(bool_or(o.final), false) or i.id is null as finished
+           from pgque.outcome_1 o where o.segment = i.segment and o.batch_id = i.id
+       ) o
+       where not o.finished;
     end if;
     -- a limit is reached, which holds up no rest: it was received before
     continue when max_messages = 0;
@@ -177,6 +211,10 @@ begin
     if nothing_open then
       position.settled_before := position.batch_no + 1;
       position.still_open := null;
+    end if;
+    if open_before is not null then
+      position.settled_before := position.batch_no + 1;
+      position.still_open := nullif(open_before, '{}');
     end if;
   
     for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop

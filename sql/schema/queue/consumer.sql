@@ -11,6 +11,7 @@ create table consumer (
   on_failure text not null default 'block' check (on_failure in ('block', 'skip')),
   -- limits, see receive/limits.sql; null: none
   max_in_flight int check (max_in_flight > 0),
+  max_in_flight_per_key int check (max_in_flight_per_key between 1 and 100),
   rate_limit int check (rate_limit > 0),
   rate_period interval not null default '1 s',
   paused boolean not null default false,

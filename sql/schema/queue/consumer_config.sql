@@ -7,6 +7,7 @@ immutable
 return array[
   row('on_failure', 'word', 'block,skip', null, false),
   row('max_in_flight', 'integer', '1', '2147483647', true),
+  row('max_in_flight_per_key', 'integer', '1', '100', true),
   row('rate_limit', 'integer', '1', '2147483647', true),
   row('rate_period', 'span', null, '1 day', false)
 ]::option_kind[];
@@ -34,6 +35,9 @@ begin
   if options ? 'on_failure' and settings.mode <> 'ordered' then
     problems := problems || 'expected on_failure for a consumer with mode "ordered" alone'::text;
   end if;
+  if wanted.max_in_flight_per_key is not null and (wanted.mode <> 'shared' or (select q.lane_by from queue q where q.id = settings.queue_id) is distinct from 'key') then
+    problems := problems || 'expected max_in_flight_per_key for a consumer with mode "shared", of a queue with partitions, alone'::text;
+  end if;
   if wanted.rate_limit > extract(epoch from wanted.rate_period) * 1000000 then
     problems := problems || format('expected rate_limit to be a message a microsecond at most, got: %s in %s', wanted.rate_limit, wanted.rate_period);
   end if;
@@ -50,13 +54,16 @@ as $$
 begin
   settings.on_failure := coalesce(options ->> 'on_failure', settings.on_failure);
   settings.max_in_flight := case when options ? 'max_in_flight' then (options ->> 'max_in_flight')::int else settings.max_in_flight end;
+  settings.max_in_flight_per_key := case
+    when options ? 'max_in_flight_per_key' then (options ->> 'max_in_flight_per_key')::int else settings.max_in_flight_per_key
+  end;
   settings.rate_limit := case when options ? 'rate_limit' then (options ->> 'rate_limit')::int else settings.rate_limit end;
   settings.rate_period := coalesce((options ->> 'rate_period')::interval, settings.rate_period);
   return settings;
 end
 $$;
 
--- Changes the options of a consumer that are named: on_failure, max_in_flight, rate_limit, rate_period; null for max_in_flight and rate_limit: none.
+-- Changes the options of a consumer that are named: on_failure, max_in_flight, max_in_flight_per_key, rate_limit, rate_period; null for a limit: none.
 -- 1 changed, 0 it was like that. Counts from the next receive on. mode may be named, but stays what it is. What is wrong is said all at
 -- once, and then nothing has changed.
 -- Errors: PQ001 no such queue, PQ002 no such consumer, PQ004 options that cannot be.
@@ -71,7 +78,7 @@ declare
   old consumer;
   new consumer;
 begin
-  if options ? 'max_in_flight' then
+  if options ?| '{max_in_flight,max_in_flight_per_key}' then
     perform lock_queue_functions(of_queue);
   end if;
   select c.* into old from consumer c where c.id = require_consumer(of_queue, change_consumer.consumer) for update;
@@ -81,9 +88,10 @@ begin
     return 0;
   end if;
   update consumer c
-     set on_failure = new.on_failure, max_in_flight = new.max_in_flight, rate_limit = new.rate_limit, rate_period = new.rate_period
+     set on_failure = new.on_failure, max_in_flight = new.max_in_flight, max_in_flight_per_key = new.max_in_flight_per_key, rate_limit = new.rate_limit,
+         rate_period = new.rate_period
    where c.id = old.id;
-  if new.max_in_flight is distinct from old.max_in_flight then
+  if (new.max_in_flight, new.max_in_flight_per_key) is distinct from (old.max_in_flight, old.max_in_flight_per_key) then
     perform generate_ack(of_queue);
   end if;
   return 1;
@@ -104,7 +112,7 @@ end
 $$;
 
 -- The settings of the consumers of a queue, or of all: mode and every option of change_consumer, so that subscribe makes another like it and
--- change_consumer has nothing to change; on_failure of ordered ones alone. Intervals in Postgres's words, "00:00:01". paused: the consumer itself
+-- change_consumer has nothing to change; on_failure of ordered ones alone, max_in_flight_per_key of those that may have one. Intervals in Postgres's words, "00:00:01". paused: the consumer itself
 -- is. Errors: PQ001 no such queue.
 create function consumer_settings(queue text default null) returns table (
   queue_name text, consumer text, settings jsonb, paused boolean, created_at timestamptz
@@ -122,7 +130,8 @@ begin
   return query
     select q.name, c.name,
            jsonb_build_object('mode', c.mode, 'max_in_flight', c.max_in_flight, 'rate_limit', c.rate_limit, 'rate_period', c.rate_period)
-             || case when c.mode = 'ordered' then jsonb_build_object('on_failure', c.on_failure) else '{}' end,
+             || case when c.mode = 'ordered' then jsonb_build_object('on_failure', c.on_failure) else '{}' end
+             || case when c.mode = 'shared' and q.lane_by = 'key' then jsonb_build_object('max_in_flight_per_key', c.max_in_flight_per_key) else '{}' end,
            c.paused, c.created_at
       from consumer c
       join queue q on q.id = c.queue_id

@@ -1,7 +1,7 @@
 -- Registers a consumer: 1 new, 0 exists. The first consumer of a queue starts at the earliest message kept, later ones from now on,
 -- unless options say "from": see start_position. "mode" is exclusive (the default, PgQ's stream reader: see receive/exclusive.sql),
 -- shared, or ordered, on a queue with partitions; "on_failure" of an ordered one is block (the default) or skip: see receive/ordered.sql.
--- "max_in_flight", "rate_limit" and "rate_period" limit what is received: see receive/limits.sql.
+-- "max_in_flight", "max_in_flight_per_key", "rate_limit" and "rate_period" limit what is received: see receive/limits.sql.
 create function subscribe(queue text, consumer text, options jsonb default '{}', caller caller default current_user) returns int
 language plpgsql
 volatile
@@ -18,7 +18,7 @@ begin
   perform require_same_cluster();
   perform require_read_committed('subscribe');
   perform check_name('consumer', consumer);
-  if settings.max_in_flight is not null or settings.mode <> 'shared' then
+  if coalesce(settings.max_in_flight, settings.max_in_flight_per_key) is not null or settings.mode <> 'shared' then
     -- first, as for whoever configures the queue
     perform lock_queue_functions(of_queue);
   end if;
@@ -44,7 +44,7 @@ begin
       hint = 'Create it with partitions = 16.';
   end if;
   perform add_consumer(settings, coalesce(start_from, 'latest'));
-  if settings.max_in_flight is not null or settings.mode <> 'shared' then
+  if coalesce(settings.max_in_flight, settings.max_in_flight_per_key) is not null or settings.mode <> 'shared' then
     perform generate_ack(of_queue);
   end if;
   return 1;
@@ -115,8 +115,9 @@ begin
   -- no segment is truncated until this consumer can be seen by others
   execute format(qualified('lock table {schema}.message_%1$s, {schema}.batch_%1$s in access share mode'), settings.queue_id);
   seen := case when start_from = 'earliest' then nothing else snapshot_now() end;
-  insert into consumer (queue_id, name, mode, on_failure, max_in_flight, rate_limit, rate_period, paused)
-  values (settings.queue_id, settings.name, settings.mode, settings.on_failure, settings.max_in_flight, settings.rate_limit, settings.rate_period, settings.paused)
+  insert into consumer (queue_id, name, mode, on_failure, max_in_flight, max_in_flight_per_key, rate_limit, rate_period, paused)
+  values (settings.queue_id, settings.name, settings.mode, settings.on_failure, settings.max_in_flight, settings.max_in_flight_per_key, settings.rate_limit,
+          settings.rate_period, settings.paused)
   returning id into new_id;
   -- from a time: each lane from the first message that was sent since
   execute format(qualified($sql$

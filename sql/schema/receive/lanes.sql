@@ -6,7 +6,7 @@
 
 -- Fragment: the query for the lanes of a consumer that may have something to receive, in the order in which they are to be tried. Of an ordered
 -- consumer, those without an open batch, or with one that is to be handed out again.
--- Reads: of_consumer, consumer_mode.
+-- Reads: of_consumer, consumer_mode, per_key.
 create function lanes_to_try(queue_id int) returns text
 language plpgsql
 set search_path from current
@@ -48,7 +48,7 @@ begin
                   and not (pg_visible_in_snapshot(m.txid, s.next) and (m.txid, m.seq) <= (b.last_txid, b.last_seq))
                   and not pg_visible_in_snapshot(m.txid, s.prev)
              )
-           end
+           end${and_limit}
   $sql$, jsonb_build_object(
     'queue', queue_id,
     'last_lane', settings.lanes - 1,
@@ -59,7 +59,8 @@ begin
     end,
     -- counted for each consumer: by the queue's batches, of two that take turns one would always have a lane and the other never
     'batches', case when takes_turns then ', (sum(b.batch_no - 1) over ())::bigint as batches' else '' end,
-    'range_start', range_start('b', 's.prev')
+    'range_start', range_start('b', 's.prev'),
+    'and_limit', case when settings.lane_by = 'key' then E'\n' || within_limit(queue_id) else '' end
   ));
 end
 $generate$;
@@ -82,6 +83,7 @@ return $lanes$
       -- nothing was left of it, or somebody is just settling it
       continue when ({schema}.open_batch_of_lane(${queue}, of_consumer, from_lane)).batch_id is not null;
     end if;
+    ${limit_by_key}
     -- a limit is reached, which holds up no rest: it was received before
     continue when max_messages = 0;
     expired := 0;

@@ -59,7 +59,11 @@ begin
     'look_for_cancelled', case when cancels
       then format(qualified('has_cancelled := pg_sequence_last_value(''{schema}.has_cancelled_%s'') = 1;'), queue_id) else '' end,
     'or_passed', case when cancels then 'has_passed or ' else '' end,
-    'find_open_batch', case when settings.lane_by is null then find_open_batch(queue_id) else '' end
+    'find_open_batch', case when settings.lane_by is null then find_open_batch(queue_id) else '' end,
+    'or_per_key', case when settings.lane_by = 'key' then ', c.max_in_flight_per_key' else '' end,
+    'declare_per_key', case when settings.lane_by = 'key' then E'per_key int;\nopen_before bigint[];' else '' end,
+    'note_per_key', case when settings.lane_by = 'key' then 'per_key := limits.per_key;' else '' end,
+    'keep_open_before', case when settings.lane_by = 'key' then keep_open_before() else '' end
   );
   if cancels then
     holes := holes || jsonb_build_object('return_not_cancelled', return_messages(queue_id, lane,
@@ -84,7 +88,11 @@ begin
     );
   end if;
   if settings.lane_by is not null then
-    holes := holes || jsonb_build_object('lanes_to_try', lanes_to_try(queue_id), 'forget_passed', case when cancels then 'has_passed := false;' else '' end);
+    holes := holes || jsonb_build_object(
+      'lanes_to_try', lanes_to_try(queue_id),
+      'limit_by_key', case when settings.lane_by = 'key' then limit_by_key(queue_id) else '' end,
+      'forget_passed', case when cancels then 'has_passed := false;' else '' end
+    );
   end if;
   perform write_queue_function(
     concat_ws('_', 'receive', queue_id),
@@ -123,6 +131,7 @@ declare
   part record;
   lanes int[];
   from_lane int;
+  ${declare_per_key}
   ${declare_cancelled}
   message record;
   seen int := 0;
@@ -144,7 +153,7 @@ begin
     perform {schema}.check_receive(max_messages, lease, max_bytes);
   end if;
   lock table only {schema}.batch_${queue} in row exclusive mode;
-  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit) is not null as has_limits,
+  select c.id, c.mode, c.paused, coalesce(c.max_in_flight, c.rate_limit${or_per_key}) is not null as has_limits,
          pg_advisory_xact_lock(hashint8extended(c.id::bigint << 16, ${cursor_lock})) is not null as is_locked
     into of_consumer, consumer_mode, is_paused, has_limits, is_locked
     from {schema}.consumer c where c.queue_id = ${queue} and c.name = receive_${queue}.consumer;
@@ -171,6 +180,7 @@ begin
     max_messages := limits.allowed;
     rate_from := limits.rate_from;
     rate_step := limits.rate_step;
+    ${note_per_key}
     if max_messages = 0 and consumer_mode <> 'ordered' then
       return;
     end if;
@@ -233,6 +243,7 @@ return $lane$
     position.settled_before := position.batch_no + 1;
     position.still_open := null;
   end if;
+  ${keep_open_before}
 
   for attempt_no in case when position.exhausted then 2 else 1 end .. 2 loop
     if attempt_no = 2 then

@@ -45,7 +45,7 @@ begin
   elsif exists (
     -- a limit may have kept something from a worker that sleeps by now
     select from consumer c
-     where c.queue_id = recover.queue_id and coalesce(c.max_in_flight, c.rate_limit) is not null and not c.paused
+     where c.queue_id = recover.queue_id and coalesce(c.max_in_flight, c.max_in_flight_per_key, c.rate_limit) is not null and not c.paused
        and not segment_is_received(recover.queue_id, null, c.id)
   ) then
     perform wake(queue_id);

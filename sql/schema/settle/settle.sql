@@ -62,7 +62,7 @@ stable
 set search_path from current
 begin atomic
   select exists (
-    select from consumer c where c.queue_id = limits_in_flight.queue_id and (c.max_in_flight is not null or c.mode <> 'shared')
+    select from consumer c where c.queue_id = limits_in_flight.queue_id and (coalesce(c.max_in_flight, c.max_in_flight_per_key) is not null or c.mode <> 'shared')
   );
 end;
 
@@ -77,7 +77,7 @@ begin
   if limits_in_flight(queue_id) and has_idle_worker(queue_id) and exists (
     select from consumer c
      where c.queue_id = wake_after_settle.queue_id and not c.paused
-       and (c.max_in_flight is not null or (c.mode <> 'shared' and not segment_is_received(wake_after_settle.queue_id, null, c.id)))
+       and (coalesce(c.max_in_flight, c.max_in_flight_per_key) is not null or (c.mode <> 'shared' and not segment_is_received(wake_after_settle.queue_id, null, c.id)))
   ) then
     perform notify_workers(queue_id);
   end if;

@@ -55,6 +55,50 @@ test("a limit does not keep what is left of a batch from being handed out again,
   expect(third).toMatchObject({ payloads: ["1", "2"], attempts: [3, 3] });
 });
 
+test("no more than max_in_flight_per_key messages of a key are in flight, and those of other lanes come", async () => {
+  await a.query("select pgque.drop_queue('q', true)");
+  await makeQueue(a, [], { partitions: 16 });
+  await subscribe({ max_in_flight_per_key: 2 });
+  const keys = ["a", "a", "a", "a", "b", "b", "b"];
+  const { rows } = await a.query("select pgque.lane_of_key('a', 16) <> pgque.lane_of_key('b', 16) as differ");
+  expect(rows).toEqual([{ differ: true }]);
+  const payloads = keys.map((key, i) => `${key}${i}`);
+  await a.query("select pgque.send_batch('q', 't', $1::text[], null, $2)", [payloads, { keys }]);
+  const first = await receive(a, "c", 1);
+  const [key = ""] = first.payloads[0] ?? "";
+  const got = [first, await receive(b), await receive(b), await receive(b)];
+  expect(got.flatMap(({ payloads }) => payloads).toSorted()).toEqual(["a0", "a1", "b4", "b5"]);
+  expect((await receive(a)).payloads, "each has two").toEqual([]);
+  await ack(a, first.batch);
+  const next = await receive(b);
+  expect(next.payloads).toEqual([key === "a" ? "a2" : "b6"]);
+  await a.query("select pgque.nack(batch_id => $1, message_ids => $2::bigint[], retry_after => '0 s')", [
+    next.batch,
+    next.ids,
+  ]);
+  const { payloads: after } = await receive(b, "c", 1);
+  expect(
+    after.map((payload) => payload[0]),
+    "a message that failed makes room",
+  ).toEqual([key]);
+  await set("max_in_flight_per_key", null);
+  expect((await receive(a)).payloads.length + (await receive(a)).payloads.length).toBe(2);
+  expect(await updatesAndDeletes(a)).toEqual([]);
+});
+
+test("max_in_flight_per_key is for shared consumers of queues with partitions", async () => {
+  const message = 'expected max_in_flight_per_key for a consumer with mode "shared", of a queue with partitions, alone';
+  await expect(subscribe({ max_in_flight_per_key: 2 })).rejects.toMatchObject({ code: "PQ004", message });
+  await a.query("select pgque.drop_queue('q', true)");
+  await makeQueue(a, [], { partitions: 2 });
+  await expect(subscribe({ max_in_flight_per_key: 2, mode: "ordered" })).rejects.toMatchObject({
+    code: "PQ004",
+    message,
+  });
+  await subscribe({});
+  await expect(set("max_in_flight_per_key", "101")).rejects.toMatchObject({ code: "PQ004" });
+});
+
 test("no more than rate_limit messages are received at once, and as many again in each rate_period", async () => {
   await subscribe({ rate_limit: 4, rate_period: "400 ms" });
   await send(a, ...Array.from({ length: 20 }, (_, i) => `${i}`));
