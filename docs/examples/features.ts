@@ -15,6 +15,12 @@ await pgque.ensure(accounts);
 await pgque.subscribe(accounts, "ledger", { mode: "ordered", onFailure: "block" });
 await pgque.sendMany(accounts, ["open a", "open b", "credit a"], { keys: ["a", "b", "a"] });
 
+// at most three deliveries at once for each customer, out of order; keys of one partition share the limit, so there are many
+const webhooks = defineQueue("webhooks", { partitions: 256 });
+await pgque.ensure(webhooks);
+await pgque.subscribe(webhooks, "deliver", { maxInFlightPerKey: 3 });
+await pgque.send(webhooks, { url: "https://example.com" }, { key: "customer-7" });
+
 // sent once, however often the request comes; of no use after a minute; at most ten a second, five in flight
 const pushes = defineQueue("pushes", { allowExpiry: true });
 await pgque.ensure(pushes);
@@ -28,6 +34,7 @@ await pgque.queues.resume(mails);
 for (const [queue, consumer] of [
   [mails, "default"],
   [accounts, "ledger"],
+  [webhooks, "deliver"],
   [pushes, "phone"],
 ] as const) {
   for (;;) {

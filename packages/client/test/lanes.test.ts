@@ -91,6 +91,19 @@ test("limits, pausing and purging", async () => {
   expect((await failure(pgque.consumers.pause(queue, "nobody"))).code).toBe("CONSUMER_NOT_FOUND");
 });
 
+test("a limit for each key: the messages of one account come two at a time", async () => {
+  const queue = defineQueue("per-key", { partitions: 16 });
+  await pgque.ensure(queue);
+  await pgque.subscribe(queue, "default", { maxInFlightPerKey: 2 });
+  expect(await pgque.consumers.settings(queue)).toMatchObject([{ maxInFlightPerKey: 2 }]);
+  await pgque.sendMany(queue, [1, 2, 3], { key: "account-7" });
+  const batch = await pgque.receive(queue);
+  expect(batch.messages.map(({ payload }) => payload)).toEqual([1, 2]);
+  expect((await pgque.receive(queue)).id).toBeNull();
+  await batch.ack();
+  expect((await pgque.receive(queue)).messages.map(({ payload }) => payload)).toEqual([3]);
+});
+
 test.each<[SendOptions & SendManyOptions, string]>([
   [{ priority: 1.5 }, "expected `priority` to be an integer from 0 to 1023, got: 1.5"],
   [{ key: "ü".repeat(501) }, "expected `key` to have 0 to 1000 bytes of UTF-8, got: 1002 bytes"],

@@ -92,7 +92,11 @@ const columns: Column<Listed>[] = [
   { head: "received/s", cell: ({ receivedPerSecond }) => receivedPerSecond.toFixed(1), align: "right" },
   {
     head: "limit",
-    cell: ({ rateLimit, ratePeriodMs }) => rateLimit && `${rateLimit} per ${showDuration(ratePeriodMs ?? 1000)}`,
+    cell: ({ maxInFlightPerKey, rateLimit, ratePeriodMs }) =>
+      [
+        ...(maxInFlightPerKey ? [`${maxInFlightPerKey} of a key`] : []),
+        ...(rateLimit ? [`${rateLimit} per ${showDuration(ratePeriodMs ?? 1000)}`] : []),
+      ].join(", "),
   },
   { head: "last received", cell: ({ receivedAt }) => showTime(receivedAt) },
   pausedColumn,

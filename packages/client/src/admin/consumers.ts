@@ -14,6 +14,7 @@ const settingsColumns = {
   mode: text<ConsumerSettings["mode"]>("settings ->> 'mode'"),
   onFailure: orNull(text<"block" | "skip">("settings ->> 'on_failure'")),
   maxInFlight: orNull(number("settings ->> 'max_in_flight'")),
+  maxInFlightPerKey: orNull(number("settings ->> 'max_in_flight_per_key'")),
   rateLimit: orNull(number("settings ->> 'rate_limit'")),
   ratePeriodMs: orNull(ms("(settings ->> 'rate_period')::interval")),
   paused: flag("paused"),

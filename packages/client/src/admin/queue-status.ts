@@ -90,6 +90,7 @@ export interface ConsumerSettings {
   /** Null unless it is ordered. */
   onFailure: "block" | "skip" | null;
   maxInFlight: number | null;
+  maxInFlightPerKey: number | null;
   rateLimit: number | null;
   ratePeriodMs: number | null;
   /** By itself, whatever its queue is. */

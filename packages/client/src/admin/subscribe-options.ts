@@ -18,6 +18,15 @@ export const limitOptions = {
     absent: "no limit",
     help: "messages received and not settled, in all workers together",
   },
+  /**
+   * How many messages of one key may be received and not settled, in all workers together, 1 to 100: of a shared consumer of a queue with `partitions`.
+   * Messages of one key may be handled at once and out of order. Keys of one partition share the limit, so have many partitions. Default: no limit.
+   */
+  maxInFlightPerKey: {
+    check: integer(1, 100),
+    absent: "no limit",
+    help: "messages of one key received and not settled, of a shared consumer of a queue with partitions",
+  },
   /** How many messages it may receive at once, and as many again, evenly, in each `ratePeriodMs`. At least 1. Default: no limit. */
   rateLimit: {
     check: integer(1, int4Max),

@@ -126,6 +126,7 @@ test("a consumer's limits are changed, and taken away", async () => {
     mode: "shared",
     onFailure: null,
     maxInFlight: 1,
+    maxInFlightPerKey: null,
     rateLimit: 5,
     ratePeriodMs: 60_000,
     paused: false,

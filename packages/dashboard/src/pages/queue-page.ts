@@ -105,9 +105,15 @@ function consumerTable(consumers: QueueDetails["consumers"], isOperator: boolean
   );
 }
 
-function limits({ maxInFlight, rateLimit, ratePeriodMs }: QueueDetails["consumers"][number]): string {
+function limits({
+  maxInFlight,
+  maxInFlightPerKey,
+  rateLimit,
+  ratePeriodMs,
+}: QueueDetails["consumers"][number]): string {
   const parts = [
     maxInFlight === null ? [] : `${maxInFlight.toLocaleString("en")} in flight`,
+    maxInFlightPerKey === null ? [] : `${maxInFlightPerKey} of a key`,
     rateLimit === null ? [] : `${rateLimit.toLocaleString("en")} in ${duration(ratePeriodMs ?? 1000)}`,
   ].flat();
   return parts.join(", ") || "none";

@@ -6,7 +6,8 @@ export interface QueueDetails {
   at: string;
   queue: QueueStatus;
   settings: QueueSettings;
-  consumers: (ConsumerStatus & Pick<ConsumerSettings, "mode" | "maxInFlight" | "rateLimit" | "ratePeriodMs">)[];
+  consumers: (ConsumerStatus &
+    Pick<ConsumerSettings, "mode" | "maxInFlight" | "maxInFlightPerKey" | "rateLimit" | "ratePeriodMs">)[];
   segments: SegmentStatus[];
 }
 
@@ -26,8 +27,8 @@ export async function readQueue(pgque: Pgque, name: string): Promise<QueueDetail
   const described = consumers.flatMap((consumer) => {
     const way = ways.find((one) => one.name === consumer.name);
     if (way === undefined) return []; // it was unsubscribed between the two
-    const { mode, maxInFlight, rateLimit, ratePeriodMs } = way;
-    return [{ ...consumer, mode, maxInFlight, rateLimit, ratePeriodMs }];
+    const { mode, maxInFlight, maxInFlightPerKey, rateLimit, ratePeriodMs } = way;
+    return [{ ...consumer, mode, maxInFlight, maxInFlightPerKey, rateLimit, ratePeriodMs }];
   });
   return { at, queue, settings, consumers: described, segments };
 }

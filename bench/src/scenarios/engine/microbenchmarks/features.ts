@@ -13,7 +13,12 @@ interface Variant {
   queue: Record<string, unknown>;
   /** The options of the i-th send, in SQL; i counts from 1. */
   send: string;
-  subscribe: { mode: "shared" | "ordered"; rate_limit?: number; max_in_flight?: number };
+  subscribe: {
+    mode: "shared" | "ordered";
+    rate_limit?: number;
+    max_in_flight?: number;
+    max_in_flight_per_key?: number;
+  };
   /** What is sent is not received before it has been delivered. */
   delivered?: true;
 }
@@ -35,6 +40,11 @@ const variants: Record<string, Variant> = {
   },
   key: { ...plain, ...byKey, label: "16 lanes by key, shared" },
   ordered: { ...byKey, label: "16 lanes by key, ordered", subscribe: { mode: "ordered" } },
+  perKey: {
+    ...byKey,
+    label: "16 lanes by key, a limit for each, not reached",
+    subscribe: { mode: "shared", max_in_flight_per_key: 100 },
+  },
   dedupe: { ...plain, label: "a dedupe key each", send: "jsonb_build_object('dedupe_key', gen_random_uuid()::text)" },
   expiry: { ...plain, label: "expiry, none expired", queue: { allow_expiry: true }, send: `'{"ttl": 3600}'` },
   cancel: { ...plain, label: "cancel, none cancelled", queue: { allow_cancel: true } },
