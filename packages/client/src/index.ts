@@ -1,6 +1,7 @@
 import "./node-version.ts";
 
 export { Pgque, type TransactionOperations } from "./pgque.ts";
+export { sharded, type Shards } from "./sharded.ts";
 export type { PgqueOptions } from "./options/client-options.ts";
 export type { Operations } from "./operations.ts";
 export type { Queryable, Statement } from "./connection/queryable.ts";

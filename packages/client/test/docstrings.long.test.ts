@@ -74,7 +74,7 @@ test("everything that is exported has a docstring", () => {
 
 /** What the examples take for granted. */
 const prelude = `
-import { Pgque, defineQueue, isPgqueError, type Batch, type MessageOf, type MessageTypes, type Queue } from "@pgque/client";
+import { Pgque, defineQueue, isPgqueError, sharded, type Batch, type MessageOf, type MessageTypes, type Queue } from "@pgque/client";
 import { contextOf, openTelemetry, processing } from "@pgque/client/opentelemetry";
 import { testPgque } from "@pgque/client/testing";
 import { context } from "@opentelemetry/api";
